@@ -1,0 +1,183 @@
+import type { Call } from '../lane/call.ts';
+import type { Clock } from '../lane/clock.ts';
+import type { Lane, LaneEvents } from '../lane/lane.ts';
+
+export interface FleetOptions {
+  readonly minLanes: number;
+  readonly maxLanes: number;
+  readonly lingerMs: number;
+  readonly concurrency: number;
+}
+
+/** What the fleet asks of, and tells, the pool. */
+export interface FleetOwner {
+  createLane(id: number, events: LaneEvents): Lane;
+  /** Calls that were accepted and have not finished. */
+  demand(): number;
+  /** How many calls the lanes, those that are starting included, can run at once; whenever that changes. */
+  onCapacity(calls: number): void;
+  onUp(lane: Lane): void;
+  /** A lane is gone. `lane.cause` says why, unless it was let go. */
+  onGone(lane: Lane, unstarted: readonly Call[], started: readonly Call[]): void;
+  /** No lane is up or starting, and the last attempt failed: calls that wait have nobody to wait for. */
+  onCannotStart(cause: unknown): void;
+}
+
+const FIRST_BACKOFF_MS = 100;
+const LONGEST_BACKOFF_MS = 5_000;
+/** A lane that is lost before it has lived so long and answered anything counts as one that failed to start. */
+const YOUNG_MS = 1_000;
+
+/**
+ * How many lanes there are: started on demand, kept while useful, replaced when lost.
+ *
+ * Growth: a lane is started when there are more calls than the lanes can run, up to `maxLanes`.
+ * Shrinking: a lane beyond `minLanes` that answered nothing for `lingerMs` and runs nothing is let go.
+ * Failure: after n failed starts in a row the next attempt waits 100 ms × 2ⁿ⁻¹, at most 5 s. Demand does not
+ * hasten it.
+ */
+export class Fleet implements LaneEvents {
+  readonly lanes: Lane[] = [];
+  /** More calls than this and a lane should be started; Infinity while none may be. Read for each call. */
+  growAbove = 0;
+  readonly #options: FleetOptions;
+  readonly #owner: FleetOwner;
+  readonly #clock: Clock;
+  readonly #upSince = new Map<Lane, number>();
+  readonly #idleSince = new Map<Lane, number>();
+  #lastId = 0;
+  #failures = 0;
+  #backoff: unknown = null;
+  #linger: unknown = null;
+  #closed = false;
+  #onEmpty: (() => void) | null = null;
+
+  constructor(options: FleetOptions, owner: FleetOwner, clock: Clock) {
+    this.#options = options;
+    this.#owner = owner;
+    this.#clock = clock;
+  }
+
+  /** Starts lanes: up to `minLanes`, and as many as demand asks for. */
+  grow(): void {
+    this.#review();
+  }
+
+  onUp(lane: Lane): void {
+    if (lane.state !== 'starting') return;
+    lane.state = 'up';
+    this.#upSince.set(lane, this.#clock.now());
+    this.#idleSince.set(lane, this.#clock.now());
+    this.#owner.onUp(lane);
+    this.#watchLinger();
+  }
+
+  onEnded(lane: Lane, unstarted: readonly Call[], started: readonly Call[]): void {
+    if (lane.state === 'ended') return;
+    const since = this.#upSince.get(lane);
+    const young = since === undefined || (!lane.active && this.#clock.now() - since < YOUNG_MS);
+    const failed = lane.cause !== undefined && young && !this.#closed;
+    lane.state = 'ended';
+    this.lanes.splice(this.lanes.indexOf(lane), 1);
+    this.#upSince.delete(lane);
+    this.#idleSince.delete(lane);
+    if (failed) this.#backOff();
+    else if (since !== undefined) this.#failures = 0;
+    this.#tellCapacity();
+    this.#owner.onGone(lane, unstarted, started);
+    if (failed && this.#strength() === 0) this.#owner.onCannotStart(lane.cause);
+    if (this.lanes.length === 0) this.#onEmpty?.();
+    this.#review();
+  }
+
+  /**
+   * Ends all lanes, for good.
+   *
+   * @param cause why, for those that run something; undefined when they are idle
+   * @returns when the last of them is gone
+   */
+  async close(cause: unknown): Promise<void> {
+    this.#closed = true;
+    this.growAbove = Number.POSITIVE_INFINITY;
+    this.#clock.clearTimer(this.#backoff);
+    this.#clock.clearTimer(this.#linger);
+    if (this.lanes.length === 0) return;
+    const empty = new Promise<void>(resolve => {
+      const before = this.#onEmpty;
+      this.#onEmpty = () => {
+        before?.();
+        resolve();
+      };
+    });
+    for (const lane of [...this.lanes]) lane.end(cause);
+    await empty;
+  }
+
+  /** Lanes that take calls, now or soon. */
+  #strength(): number {
+    let count = 0;
+    for (const lane of this.lanes) if (lane.state === 'starting' || lane.state === 'up') count++;
+    return count;
+  }
+
+  #review(): void {
+    if (this.#closed || this.#backoff !== null) return;
+    const { minLanes, maxLanes, concurrency } = this.#options;
+    for (;;) {
+      const strength = this.#strength();
+      // Lanes on their way out still have a seat each; there is one for every lane and its replacement.
+      if (strength >= maxLanes || this.lanes.length >= 2 * maxLanes) break;
+      if (strength >= minLanes && this.#owner.demand() <= strength * concurrency) break;
+      this.lanes.push(this.#owner.createLane(++this.#lastId, this));
+    }
+    this.#tellCapacity();
+  }
+
+  #tellCapacity(): void {
+    if (this.#closed) return;
+    const strength = this.#strength();
+    const capacity = strength * this.#options.concurrency;
+    this.growAbove =
+      this.#backoff !== null || strength >= this.#options.maxLanes ? Number.POSITIVE_INFINITY : capacity;
+    this.#owner.onCapacity(capacity);
+  }
+
+  #backOff(): void {
+    const wait = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** this.#failures++);
+    this.#clock.clearTimer(this.#backoff);
+    this.#backoff = this.#clock.setTimer(wait, () => {
+      this.#backoff = null;
+      this.#review();
+    });
+  }
+
+  /** While there are lanes beyond `minLanes`, looks from time to time whether they are idle. */
+  #watchLinger(): void {
+    const { minLanes, lingerMs } = this.#options;
+    if (this.#linger !== null || this.#closed || lingerMs === Number.POSITIVE_INFINITY) return;
+    if (this.#strength() <= minLanes) return;
+    this.#linger = this.#clock.setTimer(Math.max(10, lingerMs / 2), () => {
+      this.#linger = null;
+      this.#letGo();
+      this.#watchLinger();
+    });
+  }
+
+  #letGo(): void {
+    const now = this.#clock.now();
+    let spare = this.#strength() - this.#options.minLanes;
+    // The youngest first: the oldest have the warmest code.
+    for (const lane of [...this.lanes].reverse()) {
+      if (lane.state !== 'up') continue;
+      if (lane.active || lane.running() > 0) {
+        lane.active = false;
+        this.#idleSince.set(lane, now);
+      } else if (spare > 0 && now - (this.#idleSince.get(lane) ?? now) >= this.#options.lingerMs) {
+        spare--;
+        lane.state = 'draining';
+        this.#tellCapacity();
+        lane.drain();
+      }
+    }
+  }
+}

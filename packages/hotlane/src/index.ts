@@ -1,0 +1,41 @@
+import { resolvePoolOptions, type PoolOptions } from './options.ts';
+import { InlinePlacement } from './place/inline.ts';
+import { type ModuleReference, resolveModule } from './place/load.ts';
+import { clock, cores } from './place/node.ts';
+import { ThreadPlacement } from './place/thread.ts';
+import { LanePool, type Pool } from './pool.ts';
+import type { AnyModule, TaskModule } from './types.ts';
+
+export { type ErrorCode, HotlaneError, isHotlaneError } from './errors.ts';
+export type { LaneState } from './lane/lane.ts';
+export type { MapOptions, MapOutcome } from './map.ts';
+export type { CallOptions, LaneOptions, PoolOptions } from './options.ts';
+export type { ModuleReference } from './place/load.ts';
+export type { Pool, PoolStats } from './pool.ts';
+export type { Argument, Arguments, Broadcasts, Calls, FunctionNames, NotCloneable, Remote, TaskModule } from './types.ts';
+
+/**
+ * Makes a pool that runs the functions of a module on other threads.
+ *
+ * ```ts
+ * await using pool = createPool<typeof import('./tasks.js')>(new URL('./tasks.js', import.meta.url));
+ * const answer = await pool.call.fib(40);
+ * ```
+ *
+ * Nothing is started until the first call, unless `lanes.min` says so; calls can be made at once. A pool with
+ * nothing in flight does not keep the process alive.
+ *
+ * @param module the task module: a file, node or data URL; a path, taken from the working directory; or a package's name
+ * @throws HotlaneError OPTION for an option or a module reference that cannot be right. That the module is missing
+ *   or fails to load is told by the calls, with LANE_START.
+ */
+export function createPool<M extends TaskModule = AnyModule>(module: ModuleReference, options?: PoolOptions): Pool<M> {
+  const resolved = resolvePoolOptions(options, cores);
+  const url = resolveModule(module);
+  const pool = new LanePool(resolved, clock, (outcomes, live) =>
+    resolved.placement === 'inline'
+      ? new InlinePlacement(url, resolved, outcomes)
+      : new ThreadPlacement(url, resolved, outcomes, live),
+  );
+  return pool as unknown as Pool<M>;
+}

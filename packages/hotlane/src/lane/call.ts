@@ -1,0 +1,58 @@
+import type { Memory } from '../call/memory.ts';
+import type { Lane, Outlet } from './lane.ts';
+
+export const NOWHERE = -1;
+
+/**
+ * One call on the host, from `pool.call.f(…)` until its promise is settled and its lane is free of it.
+ * The scheduler and the transports keep their own notes in it, so that no map of live calls is needed.
+ */
+export class Call {
+  /** The function's index in the host's numbering. */
+  readonly fn: number;
+  resolve!: (value: unknown) => void;
+  reject!: (reason: unknown) => void;
+  /** The promise is settled. A cancelled call can be settled and still occupy its lane. */
+  settled = false;
+
+  /** Where the encoded arguments are: a segment of shared memory, or `NOWHERE` and then in `memory`. */
+  segment = NOWHERE;
+  memory: Memory | null = null;
+  /** First byte and number of bytes in that segment or memory. */
+  start = 0;
+  length = 0;
+  /** Values that travel beside the bytes, by structured clone; null for nearly every call. */
+  side: SideValues | null = null;
+
+  /** It is in the scheduler's queue. */
+  queued = false;
+  /** What it was handed to last. */
+  outlet: Outlet | null = null;
+  /** The outlet's slot that it has, or `NOWHERE`. */
+  slot = NOWHERE;
+  /** The lane that it must run on (a broadcast), or null. */
+  lane: Lane | null = null;
+  /** When its time is up, on the pool's clock in milliseconds; 0 for never. */
+  deadlineAt = 0;
+  /** How many lanes were lost while they held it without having started it. */
+  losses = 0;
+  /** What cancelling needs; null when the call has no signal, no deadline and was not cancelled. */
+  watch: CallWatch | null = null;
+
+  constructor(fn: number) {
+    this.fn = fn;
+  }
+}
+
+export interface SideValues {
+  readonly values: readonly unknown[];
+  /** Those of the values (and what they hold) that are moved, not copied. */
+  readonly transfer: readonly object[];
+}
+
+export interface CallWatch {
+  readonly graceMs: number;
+  signal: AbortSignal | null;
+  /** Timer of the deadline, then of the grace after cancelling. */
+  timer: unknown;
+}

@@ -1,0 +1,93 @@
+import type { Call } from './call.ts';
+
+/**
+ * The states of a lane. Only the fleet moves a lane from one to the next.
+ *
+ *   starting ──▶ up ──▶ draining ──▶ ended
+ *      │          │         │          ▲
+ *      └──────────┴─────────┴──────────┘   it failed to start, was lost, or was ended by force
+ */
+export type LaneState = 'starting' | 'up' | 'draining' | 'ended';
+
+/** Something that calls can be handed to: one lane that is pushed to, or a window from which several lanes pull. */
+export interface Outlet {
+  /** How many more calls may be handed over now. */
+  room(): number;
+  /** Hands a call over. Never throws; what becomes of it comes through `Outcomes`. */
+  hand(call: Call): void;
+  /** Takes a call back. True: it has not started and never will. False: a lane has it. */
+  recall(call: Call): boolean;
+}
+
+/** One executor, as the host holds it. */
+export interface Lane extends Outlet {
+  /** Unique within the pool, counted from 1, never used again. */
+  readonly id: number;
+  state: LaneState;
+  /** Why it could not start or was lost; undefined while all is well. */
+  cause: unknown;
+  /** It has answered something since the fleet last looked. */
+  active: boolean;
+  /** How many calls it is running now. */
+  running(): number;
+  /** Tells the function that runs `call` to stop: fires its signal and turns `aborted()` true. */
+  abort(call: Call, reason: unknown): void;
+  /** Lets running calls finish and takes no more; `LaneEvents.onEnded` follows. */
+  drain(): void;
+  /** Ends the lane now; `LaneEvents.onEnded` follows. Can be called in any state, and twice. */
+  end(cause: unknown): void;
+}
+
+/** What a lane tells the fleet. */
+export interface LaneEvents {
+  onUp(lane: Lane): void;
+  /**
+   * The lane is gone for good: nothing of it runs any more.
+   * `unstarted` are calls it held and never began; `started` are those whose functions had begun.
+   */
+  onEnded(lane: Lane, unstarted: readonly Call[], started: readonly Call[]): void;
+}
+
+/** Where the outcomes of calls go: the pool. */
+export interface Outcomes {
+  /** A function returned `value`, or threw it: settles the caller's promise, unless that was done before. */
+  settle(call: Call, failed: boolean, value: unknown): void;
+  /** The call's lane is free of it. */
+  finished(call: Call): void;
+}
+
+/**
+ * Where the lanes of one pool live, and how calls get there. Either its lanes pull from one `window`, or it has
+ * none and they are pushed to.
+ */
+export interface Placement {
+  readonly window: Window | null;
+  /** Numbers a function's name for the wire; −1 when there is no room for more names. */
+  defineFunction(name: string): number;
+  /**
+   * Reads the arguments of a call into it. What the caller changes afterwards is not seen.
+   *
+   * @param mostBytes how many bytes there is room for; false, and nothing is transferred, when they take more
+   * @throws HotlaneError NOT_CLONEABLE, TOO_LARGE; and whatever a getter of the arguments throws
+   */
+  encode(call: Call, args: readonly unknown[], transfer: readonly object[], mostBytes: number): boolean;
+  /** Gives up the arguments of a call that no lane will run any more. */
+  discard(call: Call): void;
+  /** Starts a lane. A failure to start is told through `events.onEnded`, never thrown. */
+  createLane(id: number, events: LaneEvents): Lane;
+  /** Calls that lanes are running now. */
+  running(): number;
+  /** All calls that were handed over and have not finished. */
+  handed(): Call[];
+  /** No call is unsettled any more: nothing of this placement may keep the process alive. */
+  idle(): void;
+}
+
+export interface Window extends Outlet {
+  /** How many calls the lanes (those that are starting included) can run at once. */
+  capacity: number;
+  /** The lane that has claimed a call, or null while none has. */
+  laneOf(call: Call): Lane | null;
+  /** Takes back all calls that no lane has claimed, those bound to a lane left out. */
+  recallAll(): Call[];
+}

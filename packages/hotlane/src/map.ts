@@ -1,0 +1,163 @@
+import { HotlaneError, show } from './errors.ts';
+import { Deque } from './schedule/deque.ts';
+
+export interface MapOptions {
+  /** Results in the order of the inputs; false: as they finish. @default true */
+  readonly ordered?: boolean;
+  /**
+   * How many calls may be under way at once. More hides the cost of handing over, less reads less far ahead in
+   * the inputs. @default four for each call that the lanes can run at once, at least 64
+   */
+  readonly inFlight?: number;
+  /**
+   * How many inputs may be taken in and not yet given out as results; the bound on memory when one slow call
+   * holds up those behind it. @default 4 × inFlight when ordered, inFlight otherwise
+   */
+  readonly window?: number;
+  /** `'throw'`: the first failure ends the iteration. `'return'`: each failure comes as a value. @default 'throw' */
+  readonly errors?: 'throw' | 'return';
+  /** Ends the iteration with `signal.reason`, and cancels the calls that are under way. */
+  readonly signal?: AbortSignal;
+  /** For each call: how long it may take, waiting included, in milliseconds. */
+  readonly deadlineMs?: number;
+}
+
+/** What `map` gives out with `errors: 'return'`. */
+export type MapOutcome<I, O> =
+  | { readonly status: 'fulfilled'; readonly index: number; readonly input: I; readonly value: O }
+  | { readonly status: 'rejected'; readonly index: number; readonly input: I; readonly reason: unknown };
+
+const KEYS = ['ordered', 'inFlight', 'window', 'errors', 'signal', 'deadlineMs'];
+
+interface Entry<I> {
+  readonly index: number;
+  readonly input: I;
+  settled: boolean;
+  failed: boolean;
+  value: unknown;
+}
+
+/**
+ * Makes a call for each input, some at a time, and gives the results out. Inputs are pulled only while the
+ * bounds allow, independently of how fast results are taken; leaving the iteration cancels what is under way.
+ *
+ * @param call makes one call
+ * @param usualInFlight the default for `inFlight`
+ */
+export async function* mapCalls<I>(
+  call: (input: I, signal: AbortSignal) => Promise<unknown>,
+  inputs: Iterable<I> | AsyncIterable<I>,
+  options: MapOptions,
+  usualInFlight: number,
+): AsyncGenerator<unknown, void, undefined> {
+  const { ordered = true, errors = 'throw', signal } = options;
+  const inFlight = options.inFlight ?? usualInFlight;
+  const window = Math.max(inFlight, options.window ?? (ordered ? 4 * inFlight : inFlight));
+  const iterator = iterate(inputs);
+  const stop = new AbortController();
+  const entries = new Deque<Entry<I>>(); // ordered: all that are open; else: the settled ones
+  let open = 0;
+  let running = 0;
+  let exhausted = false;
+  let failure: { reason: unknown } | null = null;
+  let wake = () => {};
+  let changed!: Promise<void>;
+  const renew = () => {
+    changed = new Promise(resolve => {
+      wake = () => {
+        renew();
+        resolve();
+      };
+    });
+  };
+  renew();
+  const end = (reason: unknown) => {
+    failure ??= { reason };
+    wake();
+  };
+  const onAbort = () => end(signal!.reason);
+  if (signal?.aborted) onAbort();
+  signal?.addEventListener('abort', onAbort, { once: true });
+
+  const settle = (entry: Entry<I>, failed: boolean, value: unknown) => {
+    running--;
+    entry.settled = true;
+    entry.failed = failed;
+    entry.value = value;
+    if (!ordered) entries.push(entry);
+    wake();
+  };
+  const pull = async () => {
+    try {
+      for (let index = 0; failure === null && !stop.signal.aborted; index++) {
+        while (open >= window || running >= inFlight) await changed;
+        if (failure !== null || stop.signal.aborted) return;
+        const step = iterator.next();
+        const { done, value } = step instanceof Promise ? await step : step;
+        if (done) break;
+        const entry: Entry<I> = { index, input: value, settled: false, failed: false, value: undefined };
+        open++;
+        running++;
+        if (ordered) entries.push(entry);
+        call(value, stop.signal).then(
+          result => settle(entry, false, result),
+          reason => settle(entry, true, reason),
+        );
+      }
+      exhausted = true;
+      wake();
+    } catch (error) {
+      end(error); // the inputs themselves failed
+    }
+  };
+
+  try {
+    void pull();
+    for (;;) {
+      if (failure !== null) throw (failure as { reason: unknown }).reason;
+      const head = entries.peek();
+      if (head?.settled) {
+        entries.shift();
+        open--;
+        wake();
+        const { index, input, failed, value } = head;
+        if (errors === 'return') {
+          yield failed ? { status: 'rejected', index, input, reason: value } : { status: 'fulfilled', index, input, value };
+        } else if (failed) throw value;
+        else yield value;
+      } else if (exhausted && open === 0) return;
+      else await changed;
+    }
+  } finally {
+    signal?.removeEventListener('abort', onAbort);
+    stop.abort(new HotlaneError('CLOSED', 'The iteration that made this call has ended.'));
+    wake();
+    if (!exhausted) await iterator.return?.();
+  }
+}
+
+/** @throws HotlaneError OPTION */
+export function checkMapOptions(options: MapOptions): void {
+  for (const key of Object.keys(options)) {
+    if (!KEYS.includes(key)) {
+      throw new HotlaneError('OPTION', `\`map\`: there is no option \`${key}\`. Known are ${KEYS.map(k => `\`${k}\``).join(', ')}.`);
+    }
+  }
+  for (const key of ['inFlight', 'window'] as const) {
+    const value = options[key];
+    if (value !== undefined && !(Number.isInteger(value) && value >= 1)) {
+      throw new HotlaneError('OPTION', `\`map\`, option \`${key}\`: expected a whole number of 1 or more, got ${show(value)}.`);
+    }
+  }
+  if (options.errors !== undefined && options.errors !== 'throw' && options.errors !== 'return') {
+    throw new HotlaneError('OPTION', `\`map\`, option \`errors\`: expected 'throw' or 'return', got ${show(options.errors)}.`);
+  }
+}
+
+function iterate<I>(inputs: Iterable<I> | AsyncIterable<I>): Iterator<I> | AsyncIterator<I> {
+  if (typeof (inputs as AsyncIterable<I>)?.[Symbol.asyncIterator] === 'function') {
+    return (inputs as AsyncIterable<I>)[Symbol.asyncIterator]();
+  }
+  if (typeof (inputs as Iterable<I>)?.[Symbol.iterator] === 'function') return (inputs as Iterable<I>)[Symbol.iterator]();
+  throw new HotlaneError('OPTION', `\`map\`: expected inputs that can be iterated, got ${show(inputs)}.`);
+}

@@ -1,0 +1,176 @@
+import { HotlaneError, show } from './errors.ts';
+
+/** How many lanes a pool may have. A plain number `n` means `{ min: n, max: n }`. */
+export interface LaneOptions {
+  /** Lanes that are started with the pool and always kept. @default 0 */
+  readonly min?: number;
+  /** The most lanes there may be at once. @default the number of cores that the process may use */
+  readonly max?: number;
+  /** How long a lane beyond `min` stays when it has nothing to do, in milliseconds. @default 10_000 */
+  readonly lingerMs?: number;
+}
+
+export interface PoolOptions {
+  /**
+   * Where the lanes live: `'thread'` (worker threads) or `'inline'` (the same thread: arguments and results
+   * are cloned as for any lane, which makes it the placement for tests and debuggers). @default 'thread'
+   */
+  readonly placement?: 'thread' | 'inline';
+  /** How many lanes: a number for that many always, or bounds between which the pool moves by itself. */
+  readonly lanes?: number | LaneOptions;
+  /** How many calls run at once inside one lane. More than 1 pays only for functions that await. @default 1 */
+  readonly concurrency?: number;
+  /**
+   * How many calls may wait, beyond those that `lanes.max` lanes can run (`max × concurrency`); a further
+   * call rejects with `ERR_HOTLANE_QUEUE_FULL`. @default Infinity
+   */
+  readonly maxQueue?: number;
+  /** How many bytes the encoded arguments of unsettled calls may take. @default 536_870_912 (512 MiB) */
+  readonly maxQueuedBytes?: number;
+  /** Default for calls: how long a call may take, waiting included, in milliseconds. @default Infinity */
+  readonly deadlineMs?: number;
+  /**
+   * How long a function may go on after its call was cancelled, in milliseconds; then its lane is ended and
+   * replaced. `Infinity` never ends a lane. @default 1_000
+   */
+  readonly graceMs?: number;
+}
+
+/** What `pool.with(…)` takes: options of single calls. */
+export interface CallOptions {
+  /** Cancels the call; it then rejects with `signal.reason`. */
+  readonly signal?: AbortSignal;
+  /** How long the call may take, waiting included, in milliseconds; then it rejects with `ERR_HOTLANE_DEADLINE`. */
+  readonly deadlineMs?: number;
+  /** Overrides the pool's `graceMs` for this call. */
+  readonly graceMs?: number;
+  /** ArrayBuffers, ports and streams that move to the lane instead of being copied. They detach in the call. */
+  readonly transfer?: readonly object[];
+}
+
+/** Options with every default filled in, so that no later code sees `undefined`. */
+export interface ResolvedPoolOptions {
+  readonly placement: 'thread' | 'inline';
+  readonly minLanes: number;
+  readonly maxLanes: number;
+  readonly lingerMs: number;
+  readonly concurrency: number;
+  readonly maxQueue: number;
+  readonly maxQueuedBytes: number;
+  readonly deadlineMs: number;
+  readonly graceMs: number;
+}
+
+const MOST_LANES = 1024;
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const MIB = 1024 * 1024;
+
+const POOL_KEYS = ['placement', 'lanes', 'concurrency', 'maxQueue', 'maxQueuedBytes', 'deadlineMs', 'graceMs'];
+const LANE_KEYS = ['min', 'max', 'lingerMs'];
+const CALL_KEYS = ['signal', 'deadlineMs', 'graceMs', 'transfer'];
+
+function refuse(option: string, expected: string, came: unknown): never {
+  throw new HotlaneError('OPTION', `Option \`${option}\`: expected ${expected}, got ${show(came)}.`);
+}
+
+function checkObject(option: string, value: unknown, keys: readonly string[]): void {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) refuse(option, 'an object', value);
+  for (const key of Object.keys(value)) {
+    if (!keys.includes(key)) {
+      throw new HotlaneError(
+        'OPTION',
+        `Option \`${option}\`: there is no \`${key}\`. Known are ${keys.map(k => `\`${k}\``).join(', ')}.`,
+      );
+    }
+  }
+}
+
+function integer(option: string, value: unknown, fallback: number, least: number, most: number): number {
+  if (value === undefined) return fallback;
+  if (!Number.isInteger(value) || (value as number) < least || (value as number) > most) {
+    refuse(option, `a whole number from ${least} to ${most}`, value);
+  }
+  return value as number;
+}
+
+/** A whole number or Infinity. */
+function count(option: string, value: unknown, fallback: number): number {
+  if (value === undefined) return fallback;
+  if (value !== Number.POSITIVE_INFINITY && !(Number.isInteger(value) && (value as number) >= 0)) {
+    refuse(option, 'a whole number of 0 or more, or Infinity', value);
+  }
+  return value as number;
+}
+
+/** Milliseconds; more than a timer can count is as good as Infinity. */
+function duration(option: string, value: unknown, fallback: number): number {
+  if (value === undefined) return fallback;
+  if (typeof value !== 'number' || !(value >= 0)) refuse(option, 'milliseconds: a number of 0 or more, or Infinity', value);
+  return value > LONGEST_TIMER_MS ? Number.POSITIVE_INFINITY : value;
+}
+
+/**
+ * Checks a pool's options once and fills in the defaults.
+ *
+ * @param options as the user gave them
+ * @param cores how many cores the process may use: the default for `lanes.max`
+ * @throws HotlaneError `ERR_HOTLANE_OPTION` that says option, expected, came
+ */
+export function resolvePoolOptions(options: PoolOptions | undefined, cores: number): ResolvedPoolOptions {
+  const given = options ?? {};
+  checkObject('options', given, POOL_KEYS);
+  const placement = given.placement ?? 'thread';
+  if (placement !== 'thread' && placement !== 'inline') refuse('placement', "'thread' or 'inline'", placement);
+  const usual = placement === 'inline' ? 1 : cores;
+
+  let minLanes = 0;
+  let maxLanes = usual;
+  let lingerMs = 10_000;
+  const lanes = given.lanes;
+  if (typeof lanes === 'object' && lanes !== null) {
+    checkObject('lanes', lanes, LANE_KEYS);
+    minLanes = integer('lanes.min', lanes.min, 0, 0, MOST_LANES);
+    maxLanes = integer('lanes.max', lanes.max, Math.max(usual, minLanes), 1, MOST_LANES);
+    if (minLanes > maxLanes) refuse('lanes.min', `at most lanes.max, which is ${maxLanes}`, minLanes);
+    lingerMs = duration('lanes.lingerMs', lanes.lingerMs, lingerMs);
+  } else if (lanes !== undefined) {
+    if (!Number.isInteger(lanes) || lanes < 1 || lanes > MOST_LANES) {
+      refuse('lanes', `a whole number from 1 to ${MOST_LANES}, or { min, max, lingerMs }`, lanes);
+    }
+    minLanes = maxLanes = lanes;
+  }
+
+  return {
+    placement,
+    minLanes,
+    maxLanes,
+    lingerMs,
+    concurrency: integer('concurrency', given.concurrency, 1, 1, 65_536),
+    maxQueue: count('maxQueue', given.maxQueue, Number.POSITIVE_INFINITY),
+    maxQueuedBytes: count('maxQueuedBytes', given.maxQueuedBytes, 512 * MIB),
+    deadlineMs: duration('deadlineMs', given.deadlineMs, Number.POSITIVE_INFINITY),
+    graceMs: duration('graceMs', given.graceMs, 1_000),
+  };
+}
+
+/**
+ * Checks what was given to `pool.with(…)`.
+ *
+ * @throws HotlaneError `ERR_HOTLANE_OPTION` that says option, expected, came
+ */
+export function checkCallOptions(options: CallOptions): CallOptions {
+  checkObject('with(options)', options, CALL_KEYS);
+  const { signal, transfer } = options;
+  if (signal !== undefined && !(typeof signal === 'object' && signal !== null && typeof signal.aborted === 'boolean')) {
+    refuse('signal', 'an AbortSignal', signal);
+  }
+  if (transfer !== undefined) {
+    if (!Array.isArray(transfer)) refuse('transfer', 'an array of transferable objects', transfer);
+    for (const [i, item] of transfer.entries()) {
+      if (typeof item !== 'object' || item === null) refuse(`transfer[${i}]`, 'a transferable object', item);
+    }
+  }
+  duration('deadlineMs', options.deadlineMs, 0);
+  duration('graceMs', options.graceMs, 0);
+  return options;
+}

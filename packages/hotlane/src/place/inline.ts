@@ -1,0 +1,255 @@
+import { Decoder } from '../call/decode.ts';
+import { DefinitionLog } from '../call/definitions.ts';
+import { Encoder } from '../call/encode.ts';
+import { emptyRoom, HeapSink } from '../call/memory.ts';
+import { type Call, NOWHERE, type SideValues } from '../lane/call.ts';
+import type { Lane, LaneEvents, LaneState, Outcomes, Placement } from '../lane/lane.ts';
+import type { ResolvedPoolOptions } from '../options.ts';
+import { installTracker } from '../worker/context.ts';
+import { type Answers, Executor } from '../worker/executor.ts';
+import type { InvocationHost } from '../worker/invocation.ts';
+import type { Tasks } from '../worker/tasks.ts';
+import { loadTasks } from './load.ts';
+import { clone, KeepAlive, now, turn } from './node.ts';
+import { nodeCodec } from './node-codec.ts';
+import { ManyAtOnce } from './tracker.ts';
+
+const MOST_VALUE_BYTES = 2 ** 30;
+const NOTHING: readonly unknown[] = [];
+const EMPTY_ROOM = emptyRoom();
+const LOG_BYTES = 64 * 1024;
+
+/**
+ * Lanes in the host's own thread. They are pushed to; arguments and results go through the codec as on the way
+ * to a thread, so what works here works there. A function that has begun cannot be ended by force: its lane
+ * is given up and its result ignored.
+ */
+export class InlinePlacement implements Placement {
+  readonly window = null;
+  readonly names: string[] = [];
+  readonly #numbers = new Map<string, number>();
+  readonly #module: string;
+  readonly #concurrency: number;
+  readonly #outcomes: Outcomes;
+  readonly #heap = new HeapSink(MOST_VALUE_BYTES);
+  readonly log = new DefinitionLog(LOG_BYTES);
+  readonly #encoder = new Encoder(nodeCodec, this.log.writer(nodeCodec));
+  readonly #keepAlive = new KeepAlive();
+  readonly #tracker = new ManyAtOnce();
+  readonly #lanes = new Set<InlineLane>();
+
+  constructor(module: string, options: ResolvedPoolOptions, outcomes: Outcomes) {
+    this.#module = module;
+    this.#concurrency = options.concurrency;
+    this.#outcomes = outcomes;
+    installTracker(this.#tracker);
+  }
+
+  defineFunction(name: string): number {
+    let number = this.#numbers.get(name);
+    if (number === undefined) {
+      number = this.names.push(name) - 1;
+      this.#numbers.set(name, number);
+    }
+    return number;
+  }
+
+  encode(call: Call, args: readonly unknown[], transfer: readonly object[], mostBytes: number): boolean {
+    call.length = this.#encoder.encodeArguments(args, EMPTY_ROOM, this.#heap, transfer);
+    if (call.length > mostBytes) return false;
+    const { room, side } = this.#encoder;
+    call.memory = room.memory;
+    call.start = room.start;
+    this.#keepAlive.set(true);
+    if (side.length > 0 || transfer.length > 0) call.side = clone<SideValues>({ values: side, transfer }, transfer);
+    return true;
+  }
+
+  discard(call: Call): void {
+    call.memory = null;
+    call.side = null;
+  }
+
+  running(): number {
+    let running = 0;
+    for (const lane of this.#lanes) running += lane.running();
+    return running;
+  }
+
+  handed(): Call[] {
+    return [...this.#lanes].flatMap(lane => lane.handed());
+  }
+
+  idle(): void {
+    this.#keepAlive.set(false);
+  }
+
+  createLane(id: number, events: LaneEvents): Lane {
+    const lane = new InlineLane(id, this.#module, this.#concurrency, this, events, this.#outcomes, this.#tracker);
+    this.#lanes.add(lane);
+    return lane;
+  }
+
+  forget(lane: InlineLane): void {
+    this.#lanes.delete(lane);
+  }
+}
+
+class InlineLane implements Lane, Answers, InvocationHost {
+  readonly id: number;
+  readonly laneId: number;
+  state: LaneState = 'starting';
+  cause: unknown;
+  active = false;
+  readonly #concurrency: number;
+  readonly #placement: InlinePlacement;
+  readonly #events: LaneEvents;
+  readonly #outcomes: Outcomes;
+  readonly #executor: Executor;
+  readonly #decoder: Decoder;
+  readonly #answers: { readonly encoder: Encoder; readonly decoder: Decoder };
+  readonly #heap = new HeapSink(MOST_VALUE_BYTES);
+  /** By ticket: the calls it has, whether begun, and whether cancelled. */
+  readonly #calls: (Call | null)[];
+  readonly #begun: boolean[];
+  readonly #cancelled: boolean[];
+  #held = 0;
+  #tasks: Tasks | null = null;
+
+  constructor(
+    id: number,
+    module: string,
+    concurrency: number,
+    placement: InlinePlacement,
+    events: LaneEvents,
+    outcomes: Outcomes,
+    tracker: ManyAtOnce,
+  ) {
+    this.id = id;
+    this.laneId = id;
+    this.#concurrency = concurrency;
+    this.#placement = placement;
+    this.#events = events;
+    this.#outcomes = outcomes;
+    this.#executor = new Executor(this, this, tracker);
+    this.#decoder = new Decoder(nodeCodec, placement.log.reader(nodeCodec));
+    const log = new DefinitionLog(LOG_BYTES);
+    this.#answers = {
+      encoder: new Encoder(nodeCodec, log.writer(nodeCodec)),
+      decoder: new Decoder(nodeCodec, log.reader(nodeCodec)),
+    };
+    this.#calls = new Array(concurrency).fill(null);
+    this.#begun = new Array(concurrency).fill(false);
+    this.#cancelled = new Array(concurrency).fill(false);
+    loadTasks(module).then(
+      tasks => {
+        this.#tasks = tasks;
+        events.onUp(this);
+      },
+      error => this.end(error),
+    );
+  }
+
+  now = now;
+
+  cancelled(ticket: number): boolean {
+    return this.#cancelled[ticket];
+  }
+
+  room(): number {
+    return this.state === 'up' ? this.#concurrency - this.#held : 0;
+  }
+
+  hand(call: Call): void {
+    const ticket = this.#calls.indexOf(null);
+    this.#calls[ticket] = call;
+    this.#begun[ticket] = false;
+    this.#cancelled[ticket] = false;
+    call.slot = ticket;
+    this.#held++;
+    turn(() => this.#begin(ticket, call));
+  }
+
+  recall(call: Call): boolean {
+    if (this.#calls[call.slot] !== call || this.#begun[call.slot]) return false;
+    this.#release(call);
+    return true;
+  }
+
+  running(): number {
+    return this.#executor.running;
+  }
+
+  handed(): Call[] {
+    return this.#calls.filter(call => call !== null);
+  }
+
+  abort(call: Call, reason: unknown): void {
+    this.#cancelled[call.slot] = true;
+    this.#executor.abort(call.slot, reason);
+  }
+
+  drain(): void {
+    if (this.#held === 0) this.end(undefined);
+  }
+
+  end(cause: unknown): void {
+    if (this.state === 'ended') return;
+    this.cause ??= cause;
+    const unstarted: Call[] = [];
+    const started: Call[] = [];
+    for (const call of [...this.#calls]) {
+      if (call === null) continue;
+      (this.#begun[call.slot] ? started : unstarted).push(call);
+      this.#release(call);
+    }
+    this.#placement.forget(this);
+    // After the caller's own doing, as with a thread that takes time to exit.
+    queueMicrotask(() => this.#events.onEnded(this, unstarted, started));
+  }
+
+  #begin(ticket: number, call: Call): void {
+    if (this.#calls[ticket] !== call || this.#begun[ticket]) return; // recalled, or the lane is gone
+    this.#begun[ticket] = true;
+    try {
+      const task = this.#tasks!.find(this.#placement.names[call.fn]);
+      const { memory, start, length, side } = call;
+      const args = this.#decoder.decodeArguments(memory!, start, start + length, side?.values ?? NOTHING);
+      this.#executor.run(ticket, task, args, call.deadlineAt);
+    } catch (error) {
+      this.#finish(call, true, error);
+    }
+  }
+
+  answer(ticket: number, failed: boolean, value: unknown, transfer: readonly object[]): void {
+    const call = this.#calls[ticket];
+    if (call === null) return; // the lane was given up
+    let result: unknown;
+    try {
+      const { encoder, decoder } = this.#answers;
+      const length = encoder.encodeValue(value, EMPTY_ROOM, this.#heap, transfer);
+      const { room, side } = encoder;
+      const moved = side.length > 0 || transfer.length > 0 ? clone({ values: side, transfer }, transfer).values : NOTHING;
+      result = decoder.decodeValue(room.memory, room.start, room.start + length, moved);
+    } catch (error) {
+      failed = true;
+      result = error;
+    }
+    this.#finish(call, failed, result);
+  }
+
+  #finish(call: Call, failed: boolean, value: unknown): void {
+    this.#release(call);
+    this.active = true;
+    this.#placement.discard(call);
+    this.#outcomes.settle(call, failed, value);
+    this.#outcomes.finished(call);
+    if (this.state === 'draining' && this.#held === 0) this.end(undefined);
+  }
+
+  #release(call: Call): void {
+    this.#calls[call.slot] = null;
+    call.slot = NOWHERE;
+    this.#held--;
+  }
+}

@@ -1,0 +1,83 @@
+import { createRequire } from 'node:module';
+import { resolve as resolvePath } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { HotlaneError, show } from '../errors.ts';
+import { Tasks } from '../worker/tasks.ts';
+
+/** What a pool's first argument may be: see `createPool`. */
+export type ModuleReference = URL | string;
+
+/**
+ * Turns what the user gave into one absolute URL, so that all lanes load the same module.
+ *
+ * A URL stays as it is; a path is taken from the working directory; anything else is a package's name, looked
+ * up from the working directory as `require` would, so that a pool in an application finds its dependencies.
+ *
+ * @throws HotlaneError OPTION for what can be neither
+ */
+export function resolveModule(reference: ModuleReference): string {
+  if (reference instanceof URL) return checkUrl(reference);
+  if (typeof reference !== 'string' || reference === '') {
+    throw new HotlaneError(
+      'OPTION',
+      `Task module: expected a URL (new URL('./tasks.js', import.meta.url)), a path or a package name, got ${show(reference)}.`,
+    );
+  }
+  if (/^[a-z][a-z0-9+.-]+:/i.test(reference) && !/^[a-z]:[\\/]/i.test(reference)) return checkUrl(new URL(reference));
+  if (/^(\.{0,2}[\\/]|\.{1,2}$|[a-z]:[\\/])/i.test(reference)) return pathToFileURL(resolvePath(reference)).href;
+  try {
+    const found = createRequire(resolvePath('package.json')).resolve(reference);
+    return found.startsWith('node:') || !/[\\/]/.test(found) ? `node:${found.replace(/^node:/, '')}` : pathToFileURL(found).href;
+  } catch {
+    return reference; // the lane looks for it once more, as `import` does, and its error says what was missing
+  }
+}
+
+function checkUrl(url: URL): string {
+  if (url.protocol === 'file:' || url.protocol === 'node:' || url.protocol === 'data:') return url.href;
+  throw new HotlaneError(
+    'OPTION',
+    `Task module: expected a file:, node: or data: URL, got ${show(url.href)}. Code is loaded only from this machine.`,
+  );
+}
+
+/**
+ * Loads a task module.
+ *
+ * @param url as `resolveModule` gave it
+ * @throws HotlaneError LANE_START that names what was looked for, with the loader's error as cause
+ */
+export async function loadTasks(url: string): Promise<Tasks> {
+  let namespace: object;
+  try {
+    // Through a module of our own: a namespace that exports `then` would be taken for a promise by `import()`.
+    const wrapper = `export * as tasks from ${JSON.stringify(url)}`;
+    namespace = (await import(`data:text/javascript,${encodeURIComponent(wrapper)}`)).tasks;
+  } catch (error) {
+    throw new HotlaneError('LANE_START', describeFailure(url, error), { cause: error });
+  }
+  return new Tasks(commonJsExports(url) ?? namespace, url);
+}
+
+function describeFailure(url: string, error: unknown): string {
+  const code = (error as NodeJS.ErrnoException)?.code;
+  const wanted = url.startsWith('file:') ? fileURLToPath(url) : url;
+  if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND') {
+    const missing = (error as { url?: string }).url;
+    if (missing === undefined || missing === url) {
+      return `Cannot find the task module: looked for ${wanted}. Pass new URL('./tasks.js', import.meta.url), or a path from the working directory ${process.cwd()}.`;
+    }
+  }
+  if (code === 'ERR_UNSUPPORTED_DIR_IMPORT') return `The task module ${wanted} is a directory; name a file in it.`;
+  return `The task module ${wanted} failed to load: ${(error as Error)?.message ?? String(error)}`;
+}
+
+/** The `module.exports` of a CommonJS module: its functions are all exports, also those `import` cannot see. */
+function commonJsExports(url: string): object | null {
+  if (!url.startsWith('file:')) return null;
+  const loaded = createRequire(url).cache[fileURLToPath(url)];
+  if (loaded === undefined) return null;
+  const exports: unknown = loaded.exports;
+  if (typeof exports === 'function') return { ...exports, default: exports };
+  return typeof exports === 'object' && exports !== null ? exports : {};
+}

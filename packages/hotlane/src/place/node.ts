@@ -1,0 +1,41 @@
+import { availableParallelism } from 'node:os';
+import type { Clock } from '../lane/clock.ts';
+
+/** What Node gives to hosts and lanes alike. */
+
+// `performance.now()` counts from each thread's own start; with this it is the same clock everywhere.
+const origin = Number(process.hrtime.bigint()) / 1e6 - performance.now();
+
+export function now(): number {
+  return performance.now() + origin;
+}
+
+export const clock: Clock = {
+  now,
+  setTimer: (ms, onTime) => (ms === Number.POSITIVE_INFINITY ? undefined : setTimeout(onTime, ms).unref()),
+  clearTimer: timer => clearTimeout(timer as NodeJS.Timeout),
+};
+
+export function turn(next: () => void): void {
+  setImmediate(next);
+}
+
+/** Holds the process while it is on: one timer that never fires. */
+export class KeepAlive {
+  #timer: NodeJS.Timeout | null = null;
+
+  set(on: boolean): void {
+    if (on) this.#timer ??= setInterval(() => {}, 2 ** 31 - 1);
+    else if (this.#timer !== null) {
+      clearInterval(this.#timer);
+      this.#timer = null;
+    }
+  }
+}
+
+export function clone<T>(value: T, transfer: readonly object[]): T {
+  return structuredClone(value, { transfer: [...transfer] as never });
+}
+
+export const cores = availableParallelism();
+

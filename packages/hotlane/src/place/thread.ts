@@ -1,0 +1,184 @@
+import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
+import { HotlaneError } from '../errors.ts';
+import type { Call } from '../lane/call.ts';
+import type { Lane, LaneEvents, LaneState, Outcomes, Placement } from '../lane/lane.ts';
+import type { ResolvedPoolOptions } from '../options.ts';
+import type { ToHost, ToLane, WindowMemory } from '../transport/layout.ts';
+import { MOST_AHEAD, SharedWindow } from '../transport/window.ts';
+import { clock, clone, KeepAlive, turn } from './node.ts';
+import { nodeCodec } from './node-codec.ts';
+
+/** What a thread is started with. */
+export interface ThreadData {
+  readonly port: MessagePort;
+  readonly module: string;
+  readonly laneId: number;
+  readonly concurrency: number;
+  readonly window: WindowMemory;
+}
+
+const MOST_SHARED_BYTES = 64 * 1024 * 1024;
+const MOST_VALUE_BYTES = 2 ** 30;
+const MOST_SLOTS = 65_536;
+
+const entry = new URL(import.meta.resolve('#thread-entry'));
+
+/** Lanes that are worker threads of Node and pull from a window in shared memory. */
+export class ThreadPlacement implements Placement {
+  readonly window: SharedWindow;
+  readonly #module: string;
+  readonly #concurrency: number;
+
+  /**
+   * @param module the task module's absolute URL
+   * @param live whether any call is unsettled
+   */
+  constructor(module: string, options: ResolvedPoolOptions, outcomes: Outcomes, live: () => boolean) {
+    this.#module = module;
+    this.#concurrency = options.concurrency;
+    const keepAlive = new KeepAlive();
+    const platform = { clock, codec: nodeCodec, clone, turn, keepAlive: (on: boolean) => keepAlive.set(on) };
+    const seats = 2 * options.maxLanes; // a lane and its replacement overlap
+    const slots = Math.min(MOST_SLOTS, powerOfTwo(MOST_AHEAD + seats * options.concurrency));
+    const limits = { seats, slots, mostBytes: MOST_SHARED_BYTES, mostValueBytes: MOST_VALUE_BYTES };
+    this.window = new SharedWindow(platform, outcomes, limits, live);
+  }
+
+  defineFunction(name: string): number {
+    return this.window.defineFunction(name);
+  }
+
+  encode(call: Call, args: readonly unknown[], transfer: readonly object[], mostBytes: number): boolean {
+    return this.window.encode(call, args, transfer, mostBytes);
+  }
+
+  discard(call: Call): void {
+    this.window.discard(call);
+  }
+
+  running(): number {
+    return this.window.runningInAll();
+  }
+
+  handed(): Call[] {
+    return this.window.handed();
+  }
+
+  idle(): void {
+    this.window.idle();
+  }
+
+  createLane(id: number, events: LaneEvents): Lane {
+    return new ThreadLane(id, events, this.window, this.#module, this.#concurrency);
+  }
+}
+
+class ThreadLane implements Lane {
+  readonly id: number;
+  state: LaneState = 'starting';
+  cause: unknown;
+  active = false;
+  readonly #events: LaneEvents;
+  readonly #window: SharedWindow;
+  readonly #port: MessagePort;
+  readonly #seat: number;
+  #worker: Worker | null = null;
+  #gone = false;
+
+  constructor(id: number, events: LaneEvents, window: SharedWindow, module: string, concurrency: number) {
+    this.id = id;
+    this.#events = events;
+    this.#window = window;
+    const { port1, port2 } = new MessageChannel();
+    this.#port = port1;
+    const shared = window.seat(this, (message, transfer) => this.#post(message, transfer));
+    this.#seat = shared.seat;
+    port1.on('message', (message: ToHost) => this.#receive(message));
+    port1.unref();
+    const workerData: ThreadData = { port: port2, module, laneId: id, concurrency, window: shared };
+    try {
+      const worker = new Worker(entry, { workerData, transferList: [port2], name: `hotlane ${id}` });
+      this.#worker = worker;
+      worker.unref();
+      worker.on('error', error => {
+        this.cause ??= error;
+      });
+      worker.once('exit', code => this.#onExit(code));
+    } catch (error) {
+      this.cause = error;
+      queueMicrotask(() => this.#onGone());
+    }
+  }
+
+  room(): number {
+    return this.state === 'up' ? this.#window.inboxRoom(this.#seat) : 0;
+  }
+
+  hand(call: Call): void {
+    this.#window.handTo(this.#seat, call);
+  }
+
+  recall(call: Call): boolean {
+    return this.#window.recall(call);
+  }
+
+  running(): number {
+    return this.#gone ? 0 : this.#window.running(this.#seat);
+  }
+
+  abort(call: Call, reason: unknown): void {
+    this.#window.abort(call, reason);
+  }
+
+  drain(): void {
+    this.#post({ kind: 'drain' });
+  }
+
+  end(cause: unknown): void {
+    this.cause ??= cause;
+    this.#worker?.terminate();
+  }
+
+  #post(message: ToLane, transfer?: readonly object[]): void {
+    this.#port.postMessage(message, transfer as never);
+  }
+
+  #receive(message: ToHost): void {
+    switch (message.kind) {
+      case 'up':
+        this.#events.onUp(this);
+        break;
+      case 'failed':
+        this.end(message.cause);
+        break;
+      case 'drained':
+        if (this.state === 'draining') this.end(undefined);
+        break;
+      default:
+        this.#window.onMessage(this.#seat, message);
+    }
+  }
+
+  #onExit(code: number): void {
+    // What it said last may still lie in its port.
+    for (let last = receiveMessageOnPort(this.#port); last; last = receiveMessageOnPort(this.#port)) {
+      this.#receive(last.message);
+    }
+    if (this.cause === undefined && this.state !== 'draining') {
+      this.cause = new HotlaneError('LANE_LOST', `Lane ${this.id} exited with code ${code}.`);
+    }
+    this.#onGone();
+  }
+
+  #onGone(): void {
+    if (this.#gone) return;
+    this.#gone = true;
+    this.#port.close();
+    const { unstarted, started } = this.#window.vacate(this.#seat);
+    this.#events.onEnded(this, unstarted, started);
+  }
+}
+
+function powerOfTwo(atLeast: number): number {
+  return 2 ** Math.ceil(Math.log2(atLeast));
+}

@@ -1,0 +1,410 @@
+import { createCallObject } from './call-object.ts';
+import { Signals } from './cancel.ts';
+import { HotlaneError, isHotlaneError, show } from './errors.ts';
+import { Fleet, type FleetOwner } from './fleet/fleet.ts';
+import { Call, NOWHERE } from './lane/call.ts';
+import type { Clock } from './lane/clock.ts';
+import type { Lane, LaneEvents, LaneState, Outcomes, Placement } from './lane/lane.ts';
+import { checkMapOptions, type MapOptions, type MapOutcome, mapCalls } from './map.ts';
+import { type CallOptions, checkCallOptions, type ResolvedPoolOptions } from './options.ts';
+import { Scheduler } from './schedule/scheduler.ts';
+import type { Broadcasts, Calls, FunctionNames, Input, Output, TaskModule } from './types.ts';
+
+/** What `pool.stats()` tells. All counts are of calls. */
+export interface PoolStats {
+  readonly placement: 'thread' | 'inline';
+  readonly lanes: readonly { readonly id: number; readonly state: LaneState; readonly running: number }[];
+  /** Accepted and not running yet. */
+  readonly queued: number;
+  /** Running in lanes now; cancelled ones whose functions have not returned are among them. */
+  readonly running: number;
+  /** Fulfilled so far. */
+  readonly done: number;
+  /** Rejected so far, for whatever reason, cancelled ones included; those that were never accepted are not. */
+  readonly failed: number;
+}
+
+/** What a user holds: functions of a task module, run by lanes. Made by `createPool`. */
+export interface Pool<M extends TaskModule> extends AsyncDisposable {
+  /** The module's functions: `await pool.call.fib(40)`. */
+  readonly call: Calls<M>;
+  /** The module's functions, each run once on every lane that is up; the results in the order of lanes. */
+  readonly broadcast: Broadcasts<M>;
+  /**
+   * The module's functions with options for their calls: `await pool.with({ signal }).fib(40)`. What it
+   * returns can be kept and used for many calls.
+   *
+   * @throws HotlaneError OPTION
+   */
+  with(options: CallOptions): Calls<M>;
+  /**
+   * Calls a function once for each input, some at a time, and gives the results out.
+   *
+   * @param name of a function that takes one argument
+   * @param inputs iterable or async iterable; pulled only as far as `inFlight` and `window` allow
+   * @throws HotlaneError OPTION
+   */
+  map<K extends FunctionNames<M>>(
+    name: K,
+    inputs: Iterable<Input<M[K]>> | AsyncIterable<Input<M[K]>>,
+    options: MapOptions & { readonly errors: 'return' },
+  ): AsyncGenerator<MapOutcome<Input<M[K]>, Output<M[K]>>, void, undefined>;
+  map<K extends FunctionNames<M>>(
+    name: K,
+    inputs: Iterable<Input<M[K]>> | AsyncIterable<Input<M[K]>>,
+    options?: MapOptions,
+  ): AsyncGenerator<Output<M[K]>, void, undefined>;
+  stats(): PoolStats;
+  /** Refuses new calls, waits until all accepted ones have finished, then ends the lanes. Can be called twice. */
+  close(): Promise<void>;
+  /**
+   * Rejects all unsettled calls with `ERR_HOTLANE_CLOSED` and ends the lanes, whatever they do.
+   * Can be called twice, and after `close`.
+   *
+   * @param reason becomes the `cause` of those errors
+   * @returns when the last lane is gone
+   */
+  destroy(reason?: unknown): Promise<void>;
+}
+
+/** Calls that were held, unstarted, by so many lanes that were lost are taken for the cause of it. */
+const MOST_LOSSES = 3;
+const NO_TRANSFER: readonly object[] = [];
+
+// One executor for all promises, so that a call makes no closure for it.
+let resolveNew: (value: unknown) => void;
+let rejectNew: (reason: unknown) => void;
+const capture = (resolve: (value: unknown) => void, reject: (reason: unknown) => void) => {
+  resolveNew = resolve;
+  rejectNew = reject;
+};
+
+/** Calls in, results out: joins a placement, a scheduler and a fleet. */
+export class LanePool implements Outcomes, FleetOwner {
+  readonly call: object;
+  readonly broadcast: object;
+  readonly #options: ResolvedPoolOptions;
+  readonly #clock: Clock;
+  readonly #placement: Placement;
+  readonly #scheduler = new Scheduler();
+  readonly #fleet: Fleet;
+  readonly #signals = new Signals((call, reason) => this.#cancel(call, reason));
+  readonly #names: string[] = [];
+  /** Whether calls need a deadline although they were made without options. */
+  readonly #watchAll: boolean;
+  readonly #mostInFlight: number;
+  #state: 'open' | 'closing' | 'closed' = 'open';
+  /** Accepted calls that are not finished; and those among them whose promises are unsettled. */
+  #inFlight = 0;
+  #unsettled = 0;
+  #queuedBytes = 0;
+  #done = 0;
+  #failed = 0;
+  #onDrained: (() => void) | null = null;
+  #closing: Promise<void> | null = null;
+  #destroying: Promise<void> | null = null;
+
+  constructor(
+    options: ResolvedPoolOptions,
+    clock: Clock,
+    place: (outcomes: Outcomes, live: () => boolean) => Placement,
+  ) {
+    this.#options = options;
+    this.#clock = clock;
+    this.#watchAll = options.deadlineMs !== Number.POSITIVE_INFINITY;
+    this.#mostInFlight = options.maxQueue + options.maxLanes * options.concurrency;
+    this.#placement = place(this, () => this.#unsettled > 0);
+    this.#fleet = new Fleet(options, this, clock);
+    if (this.#placement.window !== null) this.#scheduler.addOutlet(this.#placement.window);
+    this.call = createCallObject(name => {
+      const fn = this.#number(name);
+      return (...args) => this.#invoke(fn, args, null, null);
+    });
+    this.broadcast = createCallObject(name => {
+      const fn = this.#number(name);
+      return (...args) => {
+        const lanes = this.#fleet.lanes.filter(lane => lane.state === 'up');
+        return Promise.all(lanes.map(lane => this.#invoke(fn, args, null, lane)));
+      };
+    });
+    this.#fleet.grow();
+  }
+
+  with(options: CallOptions): object {
+    const checked = checkCallOptions(options);
+    return createCallObject(name => {
+      const fn = this.#number(name);
+      return (...args) => this.#invoke(fn, args, checked, null);
+    });
+  }
+
+  map(name: string, inputs: Iterable<unknown> | AsyncIterable<unknown>, options: MapOptions = {}): AsyncGenerator {
+    if (typeof name !== 'string') {
+      throw new HotlaneError('OPTION', `\`map\`: expected a function's name first, got ${show(name)}.`);
+    }
+    checkMapOptions(options);
+    const fn = this.#number(name);
+    const { deadlineMs } = options;
+    const usual = Math.max(64, 4 * this.#options.maxLanes * this.#options.concurrency);
+    return mapCalls((input, signal) => this.#invoke(fn, [input], { signal, deadlineMs }, null), inputs, options, usual);
+  }
+
+  stats(): PoolStats {
+    const running = Math.min(this.#placement.running(), this.#inFlight);
+    return {
+      placement: this.#options.placement,
+      lanes: this.#fleet.lanes.map(lane => ({ id: lane.id, state: lane.state, running: lane.running() })),
+      queued: this.#inFlight - running,
+      running,
+      done: this.#done,
+      failed: this.#failed,
+    };
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#drainAndClose();
+    return this.#closing;
+  }
+
+  destroy(reason?: unknown): Promise<void> {
+    this.#destroying ??= this.#tearDown(reason);
+    return this.#destroying;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  // ---- a call's way in -----------------------------------------------------------------------------------
+
+  #number(name: string): number {
+    const fn = this.#placement.defineFunction(name);
+    if (fn < 0) {
+      throw new HotlaneError(
+        'TOO_LARGE',
+        `\`${name.slice(0, 80)}\`: this pool was asked for too many different function names (some thousand, or very long ones).`,
+      );
+    }
+    this.#names[fn] = name;
+    return fn;
+  }
+
+  #invoke(fn: number, args: unknown[], options: CallOptions | null, lane: Lane | null): Promise<unknown> {
+    if (this.#state !== 'open') return Promise.reject(this.#closedError());
+    if (options?.signal?.aborted) return Promise.reject(options.signal.reason);
+    if (this.#inFlight >= this.#mostInFlight) return Promise.reject(this.#queueFull());
+    const call = new Call(fn);
+    call.lane = lane;
+    try {
+      const room = this.#options.maxQueuedBytes - this.#queuedBytes;
+      if (!this.#placement.encode(call, args, options?.transfer ?? NO_TRANSFER, room)) {
+        return Promise.reject(this.#bytesFull(call.length));
+      }
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    const promise = new Promise(capture);
+    call.resolve = resolveNew;
+    call.reject = rejectNew;
+    this.#queuedBytes += call.length;
+    this.#inFlight++;
+    this.#unsettled++;
+    if (options !== null || this.#watchAll) this.#watch(call, options);
+    if (this.#inFlight > this.#fleet.growAbove) this.#fleet.grow();
+    this.#scheduler.submit(call);
+    return promise;
+  }
+
+  /** Sets up what may cancel the call. */
+  #watch(call: Call, options: CallOptions | null): void {
+    const deadlineMs = options?.deadlineMs ?? this.#options.deadlineMs;
+    const signal = options?.signal ?? null;
+    const graceMs = options?.graceMs ?? this.#options.graceMs;
+    if (signal === null && deadlineMs === Number.POSITIVE_INFINITY) return;
+    call.watch = { graceMs, signal, timer: null };
+    if (signal !== null) this.#signals.watch(signal, call);
+    if (deadlineMs !== Number.POSITIVE_INFINITY) {
+      call.deadlineAt = this.#clock.now() + deadlineMs;
+      call.watch.timer = this.#clock.setTimer(deadlineMs, () => {
+        const name = this.#names[call.fn];
+        this.#cancel(call, new HotlaneError('DEADLINE', `\`${name}\` did not finish within its deadline of ${deadlineMs} ms, waiting included.`));
+      });
+    }
+  }
+
+  // ---- a call's way out ----------------------------------------------------------------------------------
+
+  settle(call: Call, failed: boolean, value: unknown): void {
+    if (call.settled) return;
+    call.settled = true;
+    if (call.watch !== null) this.#unwatch(call);
+    if (failed) {
+      this.#failed++;
+      call.reject(value);
+    } else {
+      this.#done++;
+      call.resolve(value);
+    }
+    if (--this.#unsettled === 0) this.#placement.idle();
+  }
+
+  finished(call: Call): void {
+    if (call.watch !== null) this.#clock.clearTimer(call.watch.timer);
+    this.#queuedBytes -= call.length;
+    this.#inFlight--;
+    if (this.#scheduler.waiting > 0) this.#scheduler.pump();
+    if (this.#inFlight === 0) this.#onDrained?.();
+  }
+
+  #unwatch(call: Call): void {
+    const watch = call.watch!;
+    this.#clock.clearTimer(watch.timer);
+    if (watch.signal !== null) this.#signals.forget(watch.signal, call);
+  }
+
+  /** Rejects the caller at once; then takes the call back, or tells its lane to stop. */
+  #cancel(call: Call, reason: unknown): void {
+    if (call.settled) return;
+    this.settle(call, true, reason);
+    if (this.#scheduler.recall(call)) {
+      this.#giveUp(call);
+      return;
+    }
+    const lane = this.#laneOf(call);
+    if (lane === null) return;
+    lane.abort(call, reason);
+    const watch = call.watch!;
+    if (watch.graceMs === Number.POSITIVE_INFINITY) return;
+    watch.timer = this.#clock.setTimer(watch.graceMs, () => {
+      if (call.slot === NOWHERE) return;
+      lane.end(
+        new HotlaneError(
+          'LANE_LOST',
+          `Lane ${lane.id} was ended: \`${this.#names[call.fn]}\` went on for ${watch.graceMs} ms after its call was cancelled.`,
+          { cause: reason },
+        ),
+      );
+    });
+  }
+
+  #laneOf(call: Call): Lane | null {
+    if (call.lane !== null) return call.lane;
+    const { window } = this.#placement;
+    return window === null ? (call.outlet as Lane | null) : window.laneOf(call);
+  }
+
+  /** A settled call that no lane will run. */
+  #giveUp(call: Call): void {
+    this.#placement.discard(call);
+    this.finished(call);
+  }
+
+  // ---- lanes come and go ---------------------------------------------------------------------------------
+
+  createLane(id: number, events: LaneEvents): Lane {
+    return this.#placement.createLane(id, events);
+  }
+
+  demand(): number {
+    return this.#inFlight;
+  }
+
+  onCapacity(calls: number): void {
+    const { window } = this.#placement;
+    if (window === null) return;
+    window.capacity = calls;
+    this.#scheduler.pump();
+  }
+
+  onUp(lane: Lane): void {
+    if (this.#placement.window === null) this.#scheduler.addOutlet(lane);
+  }
+
+  onGone(lane: Lane, unstarted: readonly Call[], started: readonly Call[]): void {
+    this.#scheduler.removeOutlet(lane);
+    for (const call of started) {
+      this.settle(call, true, this.#laneLost(lane, call, 'while it ran'));
+      this.#giveUp(call);
+    }
+    const again: Call[] = [];
+    for (const call of [...unstarted, ...this.#scheduler.takeBound(lane)]) {
+      if (!call.settled && call.lane === null && call.losses < MOST_LOSSES) {
+        again.push(call);
+        continue;
+      }
+      this.settle(call, true, this.#laneLost(lane, call, 'before it began'));
+      this.#giveUp(call);
+    }
+    this.#scheduler.requeue(again);
+  }
+
+  onCannotStart(cause: unknown): void {
+    for (const call of [...(this.#placement.window?.recallAll() ?? []), ...this.#scheduler.takeAll()]) {
+      const known = isHotlaneError(cause, 'LANE_START');
+      const message = known ? cause.message : `No lane could be started: ${(cause as Error)?.message ?? String(cause)}`;
+      this.settle(call, true, new HotlaneError('LANE_START', message, { cause: known ? cause.cause : cause }));
+      this.#giveUp(call);
+    }
+  }
+
+  #laneLost(lane: Lane, call: Call, when: string): HotlaneError {
+    const name = this.#names[call.fn];
+    const why = isHotlaneError(lane.cause) ? lane.cause.message : `Its thread ended with: ${(lane.cause as Error)?.message ?? 'no error'}.`;
+    const then =
+      when === 'while it ran'
+        ? 'The call may have had effects, so it was not run again.'
+        : call.lane !== null
+          ? 'It was meant for this lane only.'
+          : `${MOST_LOSSES} lanes were lost that held it, so it was given up.`;
+    return new HotlaneError('LANE_LOST', `\`${name}\` lost lane ${lane.id} ${when}. ${why} ${then}`, { cause: lane.cause });
+  }
+
+  // ---- the end -------------------------------------------------------------------------------------------
+
+  async #drainAndClose(): Promise<void> {
+    if (this.#state === 'open') this.#state = 'closing';
+    if (this.#inFlight > 0) {
+      await new Promise<void>(resolve => {
+        this.#onDrained = resolve;
+      });
+    }
+    this.#state = 'closed';
+    await this.#fleet.close(undefined);
+  }
+
+  async #tearDown(reason: unknown): Promise<void> {
+    this.#state = 'closed';
+    const { message } = this.#closedError();
+    const waiting = this.#scheduler.takeAll();
+    for (const call of [...this.#placement.handed(), ...waiting]) {
+      this.settle(call, true, new HotlaneError('CLOSED', message, { cause: reason }));
+    }
+    for (const call of waiting) this.#giveUp(call);
+    for (const call of this.#placement.window?.recallAll() ?? []) this.#giveUp(call);
+    await this.#fleet.close(reason ?? new HotlaneError('CLOSED', message));
+  }
+
+  #closedError(): HotlaneError {
+    return new HotlaneError(
+      'CLOSED',
+      this.#destroying === null && this.#state !== 'closed'
+        ? 'This pool is closing and takes no more calls.'
+        : 'This pool was closed. Make another with createPool().',
+    );
+  }
+
+  #queueFull(): HotlaneError {
+    const { maxQueue } = this.#options;
+    return new HotlaneError(
+      'QUEUE_FULL',
+      `The pool's queue is full: \`maxQueue\` is ${maxQueue}, and ${this.#inFlight} calls are unfinished. The call was not accepted; try later, or raise maxQueue.`,
+    );
+  }
+
+  #bytesFull(bytes: number): HotlaneError {
+    return new HotlaneError(
+      'QUEUE_FULL',
+      `The arguments take ${bytes} bytes; with ${this.#queuedBytes} bytes of unfinished calls that is more than \`maxQueuedBytes\`, ${this.#options.maxQueuedBytes}. The call was not accepted; try later, or raise maxQueuedBytes.`,
+    );
+  }
+}

@@ -1,0 +1,169 @@
+import type { Call } from '../lane/call.ts';
+import type { Lane, Outlet } from '../lane/lane.ts';
+import { Deque } from './deque.ts';
+
+/** Cancelled calls may fill this much of the queue, beyond the live ones, before they are cleared out. */
+const MOST_STALE = 1024;
+
+/**
+ * Decides which outlet takes the next call. The queue is the authority: a call is handed over only while an
+ * outlet has room, in order, and can be taken back until it was started.
+ *
+ * An outlet is a lane that is pushed to, or a window that several lanes pull from; the scheduler knows no other
+ * difference. It has no clock, no timers, and does nothing by itself.
+ */
+export class Scheduler {
+  readonly #outlets: Outlet[] = [];
+  readonly #queue = new Deque<Call>();
+  /** Calls in the queue that were not cancelled. */
+  #waiting = 0;
+  /** Calls for one lane only, while it has no room. */
+  readonly #bound = new Map<Lane, Deque<Call>>();
+  #boundWaiting = 0;
+
+  /** How many calls wait in the queue. */
+  get waiting(): number {
+    return this.#waiting + this.#boundWaiting;
+  }
+
+  addOutlet(outlet: Outlet): void {
+    this.#outlets.push(outlet);
+    this.pump();
+  }
+
+  removeOutlet(outlet: Outlet): void {
+    const at = this.#outlets.indexOf(outlet);
+    if (at >= 0) this.#outlets.splice(at, 1);
+  }
+
+  /** Takes a new call, and hands it over at once if it may. */
+  submit(call: Call): void {
+    if (call.lane !== null) {
+      this.#submitTo(call.lane, call);
+      return;
+    }
+    const outlet = this.#waiting === 0 ? this.#choose() : null;
+    if (outlet !== null) {
+      handOver(call, outlet);
+      return;
+    }
+    call.queued = true;
+    this.#waiting++;
+    this.#queue.push(call);
+  }
+
+  /** Takes calls back from a lane that was lost; they come before all that wait. */
+  requeue(calls: readonly Call[]): void {
+    for (let i = calls.length - 1; i >= 0; i--) {
+      calls[i].queued = true;
+      this.#waiting++;
+      this.#queue.unshift(calls[i]);
+    }
+    this.pump();
+  }
+
+  /** Hands over what waits, as far as there is room. To be called whenever there may be more. */
+  pump(): void {
+    while (this.#waiting > 0) {
+      const outlet = this.#choose();
+      if (outlet === null) break;
+      handOver(this.#next(), outlet);
+    }
+    if (this.#boundWaiting > 0) for (const lane of this.#bound.keys()) this.#pumpTo(lane);
+  }
+
+  /** Takes a call back that has not started: true, and it never will. False: a lane has it. */
+  recall(call: Call): boolean {
+    if (!call.queued) return call.outlet !== null && call.outlet.recall(call);
+    call.queued = false;
+    if (call.lane !== null) {
+      this.#boundWaiting--;
+      return true;
+    }
+    this.#waiting--;
+    if (this.#queue.length > 2 * this.#waiting + MOST_STALE) this.#queue.filter(waiting => waiting.queued);
+    return true;
+  }
+
+  /** Empties the queue: all calls that wait in it, in order. */
+  takeAll(): Call[] {
+    const calls: Call[] = [];
+    while (this.#waiting > 0) calls.push(this.#next());
+    for (const lane of [...this.#bound.keys()]) calls.push(...this.takeBound(lane));
+    return calls;
+  }
+
+  /** Takes out the calls that wait for a lane which is gone. */
+  takeBound(lane: Lane): Call[] {
+    const queue = this.#bound.get(lane);
+    if (queue === undefined) return [];
+    this.#bound.delete(lane);
+    const calls: Call[] = [];
+    for (let call = queue.shift(); call !== undefined; call = queue.shift()) {
+      if (!call.queued) continue;
+      call.queued = false;
+      this.#boundWaiting--;
+      calls.push(call);
+    }
+    return calls;
+  }
+
+  #next(): Call {
+    for (;;) {
+      const call = this.#queue.shift()!;
+      if (!call.queued) continue; // it was recalled
+      call.queued = false;
+      this.#waiting--;
+      return call;
+    }
+  }
+
+  /** The outlet with the most room; among equals one at random, so that none is starved by its index. */
+  #choose(): Outlet | null {
+    const outlets = this.#outlets;
+    if (outlets.length === 1) return outlets[0].room() > 0 ? outlets[0] : null;
+    let best: Outlet | null = null;
+    let most = 0;
+    let equals = 0;
+    for (const outlet of outlets) {
+      const room = outlet.room();
+      if (room <= 0 || room < most) continue;
+      equals = room > most ? 1 : equals + 1;
+      if (room > most || Math.random() * equals < 1) best = outlet;
+      most = room;
+    }
+    return best;
+  }
+
+  #submitTo(lane: Lane, call: Call): void {
+    let queue = this.#bound.get(lane);
+    if (queue === undefined) {
+      if (lane.room() > 0) {
+        handOver(call, lane);
+        return;
+      }
+      queue = new Deque();
+      this.#bound.set(lane, queue);
+    }
+    call.queued = true;
+    this.#boundWaiting++;
+    queue.push(call);
+  }
+
+  #pumpTo(lane: Lane): void {
+    const queue = this.#bound.get(lane)!;
+    while (queue.length > 0 && lane.room() > 0) {
+      const call = queue.shift()!;
+      if (!call.queued) continue;
+      call.queued = false;
+      this.#boundWaiting--;
+      handOver(call, lane);
+    }
+    if (queue.length === 0) this.#bound.delete(lane);
+  }
+}
+
+function handOver(call: Call, outlet: Outlet): void {
+  call.outlet = outlet;
+  outlet.hand(call);
+}

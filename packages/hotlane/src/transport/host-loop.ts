@@ -1,0 +1,137 @@
+import type { Clock } from '../lane/clock.ts';
+import { HOST_ASLEEP } from './layout.ts';
+import { Sleeper } from './wake.ts';
+
+/** What the loop needs from the platform beside a clock. */
+export interface Turns {
+  /** Calls back after other events of the loop had their turn (`setImmediate`). Keeps the process alive. */
+  turn(next: () => void): void;
+  /** Whether the process must stay alive although the loop is asleep. */
+  keepAlive(on: boolean): void;
+}
+
+/** Answers that take longer than this, in milliseconds, are not worth polling for. */
+const LONGEST_POLL_MS = 0.2;
+const SHORTEST_POLL_MS = 0.02;
+/** Longer gaps count as this long, so that one slow call among short ones does not end the polling. */
+const LONGEST_GAP_MS = 1;
+
+/**
+ * How the host waits for answers: it looks once per turn of its event loop for as long as answers usually
+ * take, then sleeps until a lane rings. The usual time is learned from the gaps between calls and answers; a gap
+ * that ended in sleep counts with the wake in it, so after a spell of slow calls it is tried again by itself.
+ *
+ *   idle ──kick──▶ polling ──quiet for too long──▶ asleep
+ *    ▲                │ ▲                             │
+ *    └──nothing live──┘ └───────────ring, kick────────┘
+ */
+export class HostLoop {
+  readonly #control: Int32Array;
+  readonly #clock: Clock;
+  readonly #turns: Turns;
+  readonly #drain: () => number;
+  readonly #live: () => boolean;
+  readonly #sleeper: Sleeper;
+  readonly #poll: () => void;
+  #state: 'idle' | 'polling' | 'asleep' = 'idle';
+  /** When the quiet began that we are in; 0 when the clock was not read yet. */
+  #quietSince = 0;
+  /** How long answers take, in milliseconds: a running mean. */
+  #usual = 0.01;
+  #keeping = false;
+
+  /**
+   * @param drain takes in what has arrived and says how much that was
+   * @param live whether calls are unsettled
+   */
+  constructor(control: Int32Array, clock: Clock, turns: Turns, drain: () => number, live: () => boolean) {
+    this.#control = control;
+    this.#clock = clock;
+    this.#turns = turns;
+    this.#drain = drain;
+    this.#live = live;
+    this.#poll = () => this.#look();
+    this.#sleeper = new Sleeper(control, HOST_ASLEEP, () => this.#onRing());
+  }
+
+  /** There is a new call: answers are to be expected. */
+  kick(): void {
+    if (this.#state === 'polling') return;
+    if (this.#state === 'asleep') {
+      if (this.#usual > LONGEST_POLL_MS) {
+        this.#quietSince = this.#clock.now(); // the wait for this call's answer begins here; a lane will ring
+        return;
+      }
+      // Not asleep any more. A ring that is under way already finds the loop polling, which does no harm.
+      Atomics.store(this.#control, HOST_ASLEEP, 0);
+    }
+    this.#state = 'polling';
+    this.#quietSince = 0;
+    this.#turns.turn(this.#poll);
+  }
+
+  /** Lets the process go when nothing is live any more. */
+  settle(): void {
+    if (this.#keeping && !this.#live()) this.#keep(false);
+  }
+
+  #onRing(): void {
+    if (this.#state !== 'asleep') return; // a late ring
+    this.#state = 'polling';
+    this.#look();
+  }
+
+  #look(): void {
+    if (this.#state !== 'polling') return;
+    const arrived = this.#drain();
+    if (!this.#live()) {
+      this.#learn();
+      this.#state = 'idle';
+      if (this.#keeping) this.#keep(false);
+      return;
+    }
+    if (arrived > 0) {
+      this.#learn();
+      this.#quietSince = 0;
+    } else if (this.#quietSince === 0) {
+      this.#quietSince = this.#clock.now();
+    }
+    const budget =
+      this.#usual > LONGEST_POLL_MS ? 0 : Math.min(LONGEST_POLL_MS, Math.max(SHORTEST_POLL_MS, 4 * this.#usual));
+    if (this.#quietSince === 0 ? budget > 0 : this.#clock.now() - this.#quietSince < budget) {
+      this.#turns.turn(this.#poll);
+      return;
+    }
+    this.#sleep();
+  }
+
+  #sleep(): void {
+    this.#state = 'asleep';
+    if (this.#quietSince === 0) this.#quietSince = this.#clock.now();
+    // The sign first, then another look: see wake.ts.
+    Atomics.store(this.#control, HOST_ASLEEP, 1);
+    const arrived = this.#drain();
+    if (arrived > 0 || !this.#live() || !this.#sleeper.sleep(1)) {
+      Atomics.store(this.#control, HOST_ASLEEP, 0);
+      this.#state = 'polling';
+      if (arrived > 0) this.#quietSince = 0;
+      this.#turns.turn(this.#poll);
+      return;
+    }
+    if (!this.#keeping) this.#keep(true);
+  }
+
+  #keep(on: boolean): void {
+    this.#keeping = on;
+    this.#turns.keepAlive(on);
+  }
+
+  #learn(): void {
+    if (this.#quietSince === 0) {
+      this.#usual *= 0.97; // answers were there at once
+      return;
+    }
+    const gap = Math.min(this.#clock.now() - this.#quietSince, LONGEST_GAP_MS);
+    this.#usual += (gap - this.#usual) / 8;
+  }
+}

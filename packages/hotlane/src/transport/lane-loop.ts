@@ -1,0 +1,507 @@
+import { Decoder } from '../call/decode.ts';
+import { DefinitionReader, DefinitionWriter } from '../call/definitions.ts';
+import { Encoder } from '../call/encode.ts';
+import { HeapSink, type Memory, memoryOver } from '../call/memory.ts';
+import type { CodecPlatform } from '../call/platform.ts';
+import { HotlaneError } from '../errors.ts';
+import type { Tracker } from '../worker/context.ts';
+import { type Answers, Executor } from '../worker/executor.ts';
+import type { InvocationHost } from '../worker/invocation.ts';
+import type { TaskFunction, Tasks } from '../worker/tasks.ts';
+import {
+  BELL,
+  BYTES_ASIDE,
+  CLAIMED,
+  DONE,
+  FN_MASK,
+  HAS_SIDE,
+  HEAD,
+  HOST_ASLEEP,
+  HOST_DEFINED,
+  HOST_LOG_BYTES,
+  INBOX,
+  INBOX_HEAD,
+  INBOX_TAIL,
+  LANE_DEFINED,
+  LANE_LOG_BYTES,
+  Layout,
+  LENGTH,
+  OFFSET_MASK,
+  PUBLISHED,
+  REPLY_HEAD,
+  REPLY_TAIL,
+  SEGMENT_SHIFT,
+  SERVICE,
+  SLOT_WORDS,
+  STARTED,
+  STATUS_BITS,
+  TAIL,
+  TASK,
+  type ToHost,
+  type ToLane,
+  WHERE,
+  type WindowMemory,
+} from './layout.ts';
+import { FAILED, ReplyWriter } from './reply-ring.ts';
+import { Bells, Sleeper } from './wake.ts';
+
+/** What a lane needs from where it runs. */
+export interface LanePlatform {
+  readonly codec: CodecPlatform;
+  /** How many cores the process may use. */
+  readonly cores: number;
+  /** The pool's clock, in milliseconds. */
+  now(): number;
+  /** Calls back after other events of the loop had their turn. */
+  turn(next: () => void): void;
+  post(message: ToHost, transfer?: readonly object[]): void;
+}
+
+/** After so long with calls, in milliseconds, other events of the loop get a turn. */
+const LONGEST_RUN_MS = 5;
+/** The most calls between two looks at the clock. */
+const MOST_UNTIMED = 64;
+/** How long a free lane looks for work before it sleeps, in milliseconds. */
+const SPIN_MS = 0.05;
+/** Looks at the queue between two looks at the clock. */
+const SPINS_PER_LOOK = 128;
+/** After a spin in vain, so many more chances to spin are let pass, doubling up to the most. */
+const MOST_SKIPPED_SPINS = 32;
+const MOST_RESULT_BYTES = 2 ** 30;
+const NOTHING: readonly unknown[] = [];
+
+/**
+ * A lane's end of the shared memory: claims calls, has them run, and answers.
+ *
+ *   running ──nothing to claim──▶ spinning ──in vain──▶ asleep
+ *      ▲                             │                    │
+ *      └──────────claims─────────────┴───rung, message────┘
+ *
+ * It runs in the lane's event loop and never blocks it: it sleeps by returning to the loop, and after
+ * `LONGEST_RUN_MS` of calls it lets the loop turn. While calls that it started wait for something it does not
+ * spin, since that would hold them up.
+ */
+export class LaneLoop implements Answers, InvocationHost {
+  readonly laneId: number;
+  readonly #platform: LanePlatform;
+  readonly #tasks: Tasks;
+  readonly #concurrency: number;
+  readonly #layout: Layout;
+  readonly #control: Int32Array;
+  readonly #deadlines: Float64Array;
+  readonly #seat: number;
+  readonly #mine: number;
+  readonly #maskWord: number;
+  readonly #maskBit: number;
+  readonly #mostSpinners: number;
+  readonly #bells: Bells;
+  readonly #sleeper: Sleeper;
+  readonly #definitions: DefinitionReader;
+  readonly #decoder: Decoder;
+  readonly #encoder: Encoder;
+  readonly #writer: ReplyWriter;
+  readonly #executor: Executor;
+  readonly #segments: Memory[] = [];
+  /** Tasks by function index. */
+  readonly #known: (TaskFunction | undefined)[] = [];
+  /** Claimed calls that wait for a message: values from the side, or a segment. */
+  readonly #parked = new Set<number>();
+  readonly #resume: () => void;
+  #draining = false;
+  /** It may have its sign of sleeping up. */
+  #asleep = false;
+  #inLoop = false;
+  #turnPending = false;
+  /** When this turn of the event loop began with calls, how many it had, and at which count the clock is read. */
+  #runSince = 0;
+  #runCalls = 0;
+  #lookAt = 1;
+  #skipSpins = 0;
+  #spinsInVain = 0;
+  /** It left spinning, or was rung, with a claim: see `#afterClaim`. */
+  #mayOweRing = false;
+  /** Running mean of how long functions run, in milliseconds, from one call in 64. */
+  #serviceMs = 0;
+  #sampleIn = 8; // the first calls run cold and would mislead
+  #sampled = -1;
+  #sampledAt = 0;
+
+  constructor(
+    platform: LanePlatform,
+    memory: WindowMemory,
+    tasks: Tasks,
+    options: { laneId: number; concurrency: number },
+    tracker: Tracker,
+  ) {
+    this.#platform = platform;
+    this.#tasks = tasks;
+    this.laneId = options.laneId;
+    this.#concurrency = options.concurrency;
+    const layout = new Layout(memory.seats, memory.slots);
+    this.#layout = layout;
+    const control = new Int32Array(memory.control, 0, layout.words);
+    this.#control = control;
+    this.#deadlines = new Float64Array(memory.control, layout.deadline * 4, layout.slots);
+    this.#seat = memory.seat;
+    this.#mine = layout.seat(memory.seat);
+    this.#maskWord = memory.seat >> 5;
+    this.#maskBit = 1 << (memory.seat & 31);
+    // One core is the host's. Lanes that spin on cores that others need are the trap.
+    this.#mostSpinners = Math.max(1, platform.cores - 1);
+    this.#bells = new Bells(control, layout);
+    this.#sleeper = new Sleeper(control, this.#mine + BELL, () => this.#enter());
+    const { codec } = platform;
+    const hostLog = layout.words * 4;
+    this.#definitions = new DefinitionReader(
+      memoryOver(memory.control),
+      control,
+      HOST_DEFINED,
+      hostLog,
+      hostLog + HOST_LOG_BYTES,
+      codec,
+    );
+    this.#decoder = new Decoder(codec, this.#definitions);
+    const replies = memoryOver(memory.replies);
+    const ownLog = new DefinitionWriter(replies, control, this.#mine + LANE_DEFINED, 0, LANE_LOG_BYTES, codec);
+    this.#encoder = new Encoder(codec, ownLog);
+    this.#writer = new ReplyWriter(
+      replies,
+      LANE_LOG_BYTES,
+      control,
+      this.#mine + REPLY_HEAD,
+      this.#mine + REPLY_TAIL,
+      new HeapSink(MOST_RESULT_BYTES),
+    );
+    this.#executor = new Executor(this, this, tracker);
+    for (const segment of memory.segments) this.#segments.push(memoryOver(segment));
+    this.#resume = () => {
+      this.#turnPending = false;
+      this.#enter();
+    };
+  }
+
+  start(): void {
+    this.#enter();
+  }
+
+  now(): number {
+    return this.#platform.now();
+  }
+
+  cancelled(slot: number): boolean {
+    return Atomics.load(this.#control, this.#layout.cancel + slot) === 1;
+  }
+
+  receive(message: ToLane): void {
+    switch (message.kind) {
+      case 'segment':
+        this.#segments[message.index] = memoryOver(message.buffer);
+        for (const slot of this.#parked) {
+          if (!this.#needsSide(slot) && this.#hasSegment(slot)) this.#unpark(slot, NOTHING);
+        }
+        break;
+      case 'side':
+        this.#unpark(message.slot, message.values, message.bytes);
+        break;
+      case 'gone':
+        this.#parked.delete(message.slot);
+        this.#executor.running--;
+        this.answer(message.slot, true, undefined, []);
+        break;
+      case 'abort':
+        if (this.cancelled(message.slot)) this.#executor.abort(message.slot, message.reason);
+        break;
+      case 'drain':
+        this.#draining = true;
+        if (this.#asleep) this.#stopSleeping();
+        this.#confirmDrained();
+        break;
+    }
+  }
+
+  // ---- claiming -----------------------------------------------------------------------------------------
+
+  /** Begins a turn with calls: rung, resumed, or started. */
+  #enter(): void {
+    if (this.#turnPending || this.#inLoop) return;
+    this.#runCalls = 0;
+    this.#lookAt = 1;
+    this.#runSince = this.#platform.now();
+    this.#work();
+  }
+
+  /** Claims and runs calls until there are none, the lane is full, or others of its event loop want a turn. */
+  #work(): void {
+    this.#inLoop = true;
+    if (this.#asleep) this.#stopSleeping(); // something of its own woke it
+    while (!this.#draining && this.#executor.running < this.#concurrency) {
+      const slot = this.#claim();
+      if (slot >= 0) {
+        if (this.#mayOweRing) this.#afterClaim();
+        this.#begin(slot);
+        if (++this.#runCalls >= this.#lookAt && this.#turnIsDue()) {
+          this.#turnPending = true;
+          this.#platform.turn(this.#resume);
+          break;
+        }
+      } else if (!this.#spin() && this.#sleep()) {
+        break;
+      }
+    }
+    this.#inLoop = false;
+  }
+
+  #turnIsDue(): boolean {
+    this.#lookAt = this.#runCalls + Math.min(this.#runCalls, MOST_UNTIMED);
+    return this.#platform.now() - this.#runSince > LONGEST_RUN_MS;
+  }
+
+  /** Claims the next call, this lane's own first: its slot, or −1. */
+  #claim(): number {
+    const control = this.#control;
+    const layout = this.#layout;
+    const claimed = CLAIMED | (this.#seat << STATUS_BITS);
+    const mine = this.#mine;
+    let own = control[mine + INBOX_TAIL];
+    // Orders the inbox's words after its head.
+    while (own !== Atomics.load(control, mine + INBOX_HEAD)) {
+      const slot = control[layout.inbox(this.#seat) + (own & (INBOX - 1))];
+      own = (own + 1) | 0;
+      // Against a recall; as below.
+      const won = Atomics.compareExchange(control, layout.slot0 + slot * SLOT_WORDS, PUBLISHED, claimed) === PUBLISHED;
+      // Orders our reads of the inbox before the host's next writes to it.
+      Atomics.store(control, mine + INBOX_TAIL, own);
+      if (won) return slot;
+    }
+    for (;;) {
+      const tail = Atomics.load(control, TAIL);
+      // Orders the ring's words after HEAD.
+      if (tail === Atomics.load(control, HEAD)) return -1;
+      // Others may have gone past `tail` and the host may have written a new entry here. Then this is another
+      // call than TAIL says, but if it is PUBLISHED it is ours to take as well.
+      const slot = control[layout.ring + (tail & layout.ringMask)];
+      // Against other lanes and a recall: one compare-and-swap wins. Orders the descriptor after PUBLISHED.
+      const won = Atomics.compareExchange(control, layout.slot0 + slot * SLOT_WORDS, PUBLISHED, claimed) === PUBLISHED;
+      // Whoever is here helps TAIL on, also past entries that lead nowhere, and after a lane that died before it did.
+      Atomics.compareExchange(control, TAIL, tail, (tail + 1) | 0);
+      if (won) return slot;
+    }
+  }
+
+  /**
+   * A host that sees a lane spinning, or has rung one, rings no other for its call. So whoever stops spinning
+   * or sleeping and claims a call looks whether there is more, and rings sleepers for it. Its sign is taken back
+   * before this look at HEAD: either the host saw no sign and rang another, or its HEAD is seen here.
+   */
+  #afterClaim(): void {
+    this.#mayOweRing = false;
+    const control = this.#control;
+    const more = (Atomics.load(control, HEAD) - Atomics.load(control, TAIL)) | 0;
+    if (more > 0) this.#bells.wake(more);
+  }
+
+  #spin(): boolean {
+    if (this.#executor.running > 0) return false;
+    if (this.#skipSpins > 0) {
+      this.#skipSpins--;
+      return false;
+    }
+    if (this.#bells.spinning() >= this.#mostSpinners) return false;
+    const control = this.#control;
+    const sign = this.#layout.spinning + this.#maskWord;
+    Atomics.or(control, sign, this.#maskBit);
+    const until = this.#platform.now() + SPIN_MS;
+    let found = false;
+    do {
+      for (let i = 0; i < SPINS_PER_LOOK && !found; i++) found = this.#hasWork();
+    } while (!found && this.#platform.now() < until);
+    Atomics.and(control, sign, ~this.#maskBit);
+    if (found) {
+      this.#spinsInVain = 0;
+      this.#mayOweRing = true;
+    } else {
+      this.#spinsInVain = Math.min(this.#spinsInVain + 1, 5);
+      this.#skipSpins = Math.min(MOST_SKIPPED_SPINS, (1 << this.#spinsInVain) - 2);
+    }
+    return found;
+  }
+
+  #hasWork(): boolean {
+    const control = this.#control;
+    return (
+      Atomics.load(control, HEAD) !== Atomics.load(control, TAIL) ||
+      Atomics.load(control, this.#mine + INBOX_HEAD) !== control[this.#mine + INBOX_TAIL]
+    );
+  }
+
+  /** Goes to sleep; false if work came meanwhile. The order is that of wake.ts: sign, look, wait. */
+  #sleep(): boolean {
+    const control = this.#control;
+    const bell = Atomics.load(control, this.#mine + BELL);
+    Atomics.or(control, this.#layout.asleep + this.#maskWord, this.#maskBit);
+    this.#asleep = true;
+    if (!this.#hasWork() && this.#sleeper.sleep(bell)) return true;
+    this.#stopSleeping();
+    return false;
+  }
+
+  /** A host that took the sign back meanwhile rang for a call that this lane may not take: see `#afterClaim`. */
+  #stopSleeping(): void {
+    this.#asleep = false;
+    this.#mayOweRing = true;
+    Atomics.and(this.#control, this.#layout.asleep + this.#maskWord, ~this.#maskBit);
+  }
+
+  // ---- running ------------------------------------------------------------------------------------------
+
+  #begin(slot: number): void {
+    if (this.#needsSide(slot)) {
+      this.#park(slot);
+      this.#platform.post({ kind: 'need', slot });
+    } else if (this.#hasSegment(slot)) {
+      this.#run(slot, NOTHING);
+    } else {
+      this.#park(slot); // the segment's message is on the way
+    }
+  }
+
+  #hasSegment(slot: number): boolean {
+    const where = this.#control[this.#layout.slot0 + slot * SLOT_WORDS + WHERE];
+    return this.#segments[where >>> SEGMENT_SHIFT] !== undefined;
+  }
+
+  #needsSide(slot: number): boolean {
+    return (this.#control[this.#layout.slot0 + slot * SLOT_WORDS + TASK] & (HAS_SIDE | BYTES_ASIDE)) !== 0;
+  }
+
+  #park(slot: number): void {
+    this.#parked.add(slot);
+    this.#executor.running++;
+  }
+
+  #unpark(slot: number, side: readonly unknown[], bytes?: ArrayBuffer): void {
+    if (!this.#parked.delete(slot)) return;
+    this.#executor.running--;
+    this.#run(slot, side, bytes);
+    if (!this.#inLoop) this.#enter();
+  }
+
+  #run(slot: number, side: readonly unknown[], bytes?: ArrayBuffer): void {
+    const control = this.#control;
+    const at = this.#layout.slot0 + slot * SLOT_WORDS;
+    let task: TaskFunction;
+    let args: unknown[];
+    try {
+      task = this.#task(control[at + TASK] & FN_MASK);
+      if (bytes === undefined) {
+        const where = control[at + WHERE];
+        const start = (where & OFFSET_MASK) << 3;
+        args = this.#decoder.decodeArguments(
+          this.#segments[where >>> SEGMENT_SHIFT],
+          start,
+          start + control[at + LENGTH],
+          side,
+        );
+      } else {
+        args = this.#decoder.decodeArguments(memoryOver(bytes), 0, bytes.byteLength, side);
+      }
+    } catch (error) {
+      this.answer(slot, true, error, []);
+      return;
+    }
+    if (this.#sampled < 0 && --this.#sampleIn <= 0) {
+      this.#sampled = slot;
+      this.#sampledAt = this.#platform.now();
+    }
+    // Before the function's first instruction: from here on, a lost lane means that the call had begun.
+    Atomics.store(control, at, STARTED | (this.#seat << STATUS_BITS));
+    this.#executor.run(slot, task, args, this.#deadlines[slot]);
+  }
+
+  #task(fn: number): TaskFunction {
+    const known = this.#known[fn];
+    if (known !== undefined) return known;
+    const name = this.#definitions.functionName(fn);
+    if (name === undefined) {
+      throw new HotlaneError('PROTOCOL', `A call names function number ${fn}, which the host never defined.`);
+    }
+    const task = this.#tasks.find(name);
+    this.#known[fn] = task;
+    return task;
+  }
+
+  // ---- answering ----------------------------------------------------------------------------------------
+
+  answer(slot: number, failed: boolean, value: unknown, transfer: readonly object[]): void {
+    if (slot === this.#sampled) this.#learn();
+    const writer = this.#writer;
+    const encoder = this.#encoder;
+    let length: number;
+    try {
+      length = encoder.encodeValue(value, writer.open(), writer, transfer);
+    } catch (error) {
+      failed = true;
+      value = error;
+      transfer = [];
+      length = this.#encodeFailure(error);
+    }
+    // Before the reply can be seen, so that no slot has an answer and is not done.
+    this.#control[this.#layout.slot0 + slot * SLOT_WORDS] = DONE | (this.#seat << STATUS_BITS);
+    if (!writer.outgrown && encoder.side.length === 0 && transfer.length === 0) {
+      writer.commit(slot, failed ? FAILED : 0, length);
+      this.#ringHost();
+    } else {
+      this.#postReply(slot, failed, length, transfer);
+    }
+    if (this.#draining) this.#confirmDrained();
+    else if (!this.#inLoop && !this.#turnPending) this.#work();
+  }
+
+  /** What a function threw may itself be impossible to encode; then a plain account of it goes instead. */
+  #encodeFailure(error: unknown): number {
+    const writer = this.#writer;
+    try {
+      return this.#encoder.encodeValue(error, writer.open(), writer, []);
+    } catch (worse) {
+      const account = new HotlaneError('NOT_CLONEABLE', `The result or its error cannot be sent: ${(worse as Error)?.message}`);
+      return this.#encoder.encodeValue(account, writer.open(), writer, []);
+    }
+  }
+
+  #postReply(slot: number, failed: boolean, length: number, transfer: readonly object[]): void {
+    const { memory, start } = this.#encoder.room;
+    const bytes = memory.bytes.slice(start, start + length).buffer as ArrayBuffer;
+    const reply = { kind: 'reply' as const, slot, failed, bytes, length, values: this.#encoder.side };
+    try {
+      this.#platform.post(reply, [...transfer, bytes]);
+    } catch (error) {
+      const refused = new HotlaneError(
+        'NOT_CLONEABLE',
+        `A value in the result can be neither cloned nor transferred: ${(error as Error).message}`,
+        { cause: error },
+      );
+      this.answer(slot, true, refused, []);
+    }
+  }
+
+  #ringHost(): void {
+    const control = this.#control;
+    // After HEAD of the replies was stored: the rule of wake.ts, with the host as the sleeper.
+    if (Atomics.load(control, HOST_ASLEEP) === 1 && Atomics.compareExchange(control, HOST_ASLEEP, 1, 0) === 1) {
+      Atomics.notify(control, HOST_ASLEEP);
+    }
+  }
+
+  #confirmDrained(): void {
+    if (this.#executor.running === 0) this.#platform.post({ kind: 'drained' });
+  }
+
+  #learn(): void {
+    const took = this.#platform.now() - this.#sampledAt;
+    this.#sampled = -1;
+    this.#sampleIn = MOST_UNTIMED;
+    this.#serviceMs = this.#serviceMs === 0 ? took : this.#serviceMs + (took - this.#serviceMs) / 4;
+    // The host reads it when it takes in replies; an old value does no harm.
+    this.#control[this.#mine + SERVICE] = Math.min(2 ** 30, Math.max(1, Math.round(this.#serviceMs * 16_000)));
+  }
+}

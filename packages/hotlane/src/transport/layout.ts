@@ -1,0 +1,171 @@
+/**
+ * The memory that the host and the lanes of one pool share.
+ *
+ *   control block: one SharedArrayBuffer of Int32 words; a line is 16 words (64 bytes), so that
+ *   words written by different threads do not share a cache line
+ *
+ *     line 0   HEAD         ring entries published so far (mod 2³²)         written by the host
+ *     line 1   TAIL         ring entries passed so far                      lanes, and the host when it helps
+ *     line 2   HOST_ASLEEP  1: the host sleeps and wants to be rung         host sets, a lane clears
+ *     line 3   HOST_DEFINED bytes in the host's definitions log             host
+ *     line 4…  ASLEEP       a bit per seat: free, and sleeping in its loop  the lane sets, a waker clears
+ *              SPINNING     a bit per seat: free, and looking for work      the lane
+ *     seats    two lines each. The lane's: INBOX_TAIL, REPLY_HEAD, LANE_DEFINED, SERVICE.
+ *              The host's: BELL (also rung by lanes), INBOX_HEAD, REPLY_TAIL
+ *     inboxes  INBOX words per seat: slots of calls that only this lane may take
+ *     ring     2 × SLOTS words: slots in the order of publication
+ *     cancel   a word per slot: 1 when its call was cancelled
+ *     deadline a double per slot: when its call's time is up, on the pool's clock in ms; 0 for never
+ *     slots    4 words each: STATE, TASK (function index and flags), WHERE (segment and offset), LENGTH
+ *
+ *   definitions: the host's log, behind the control block, as bytes
+ *   segments:    payload arenas, SharedArrayBuffers of their own; the host allocates, writes and frees
+ *   replies:     per lane a SharedArrayBuffer: the lane's definitions log, then a ring of bytes (reply-ring.ts)
+ *
+ * A seat is a place for a lane in this memory; when its lane is gone, another takes it. The window is the
+ * ring and the slots: what the host has published and nobody has finished.
+ *
+ *   slot states
+ *
+ *     FREE ──publish──▶ PUBLISHED ──claim, by compare-and-swap──▶ CLAIMED ──▶ STARTED ──▶ DONE ──▶ FREE
+ *      ▲   (host)           │                 (lane)                    (lane)     (lane)    (host)
+ *      └────recall, by CAS──┘  (host)
+ *
+ *   CLAIMED, STARTED and DONE carry the seat, so that a lane that dies anywhere leaves no slot in doubt:
+ *   CLAIMED had not begun, STARTED and DONE had. RECALLED is not stored: the compare-and-swap that recalls a
+ *   slot gives it straight back to the host, and a ring entry that leads to a slot which is not PUBLISHED is
+ *   passed over. An entry may also lead to a slot that was recalled and published again; then the lane that
+ *   gets there first takes it a little early, and the later entry is passed over.
+ */
+export const LINE = 16;
+
+export const HEAD = 0 * LINE;
+export const TAIL = 1 * LINE;
+export const HOST_ASLEEP = 2 * LINE;
+export const HOST_DEFINED = 3 * LINE;
+const MASKS = 4 * LINE;
+
+export const FREE = 0;
+export const PUBLISHED = 1;
+export const CLAIMED = 2;
+export const STARTED = 3;
+export const DONE = 4;
+/** A slot's STATE word is `status | seat << STATUS_BITS`. */
+export const STATUS_BITS = 3;
+export const STATUS_MASK = 7;
+
+export const SLOT_WORDS = 4;
+export const STATE = 0;
+export const TASK = 1;
+export const WHERE = 2;
+export const LENGTH = 3;
+
+/** TASK: the function's index below, flags above. */
+export const FN_MASK = 0xffff;
+/** The call has values on the side channel; the host posts them to the lane that claimed it. */
+export const HAS_SIDE = 1 << 16;
+/** The arguments' bytes travel on the side channel too, since shared memory had no room. */
+export const BYTES_ASIDE = 1 << 17;
+
+/** WHERE: the segment above, the offset in units of 8 bytes below. */
+export const SEGMENT_SHIFT = 24;
+export const OFFSET_MASK = (1 << SEGMENT_SHIFT) - 1;
+
+/** Words of a seat: in the line that the lane writes, */
+export const INBOX_TAIL = 0;
+export const REPLY_HEAD = 1;
+export const LANE_DEFINED = 2;
+/** How long functions run, a running mean in units of 1/16 µs; 0 while nothing is known. */
+export const SERVICE = 3;
+/** and in the line that others write. */
+export const BELL = LINE;
+export const INBOX_HEAD = LINE + 1;
+export const REPLY_TAIL = LINE + 2;
+const SEAT_WORDS = 2 * LINE;
+
+/** How many lane-bound calls can wait in one seat's inbox. A power of two. */
+export const INBOX = 64;
+
+export const REPLY_RING_BYTES = 64 * 1024;
+export const LANE_LOG_BYTES = 32 * 1024;
+export const HOST_LOG_BYTES = 128 * 1024;
+/** Bytes of the host's log that object shapes may not use, so that functions can always be named. */
+export const LOG_KEPT_FOR_FUNCTIONS = 96 * 1024;
+
+/** Where everything is in a control block for so many seats and slots. Host and lanes compute the same. */
+export class Layout {
+  readonly seats: number;
+  readonly slots: number;
+  readonly maskWords: number;
+  readonly asleep: number;
+  readonly spinning: number;
+  readonly ringMask: number;
+  readonly inboxes: number;
+  readonly ring: number;
+  readonly cancel: number;
+  readonly slot0: number;
+  readonly deadline: number;
+  readonly words: number;
+  readonly #seat0: number;
+
+  /** @param slots a power of two */
+  constructor(seats: number, slots: number) {
+    this.seats = seats;
+    this.slots = slots;
+    this.maskWords = (seats + 31) >> 5;
+    const maskLines = Math.ceil(this.maskWords / LINE) * LINE;
+    this.asleep = MASKS;
+    this.spinning = this.asleep + maskLines;
+    this.#seat0 = this.spinning + maskLines;
+    this.inboxes = this.#seat0 + seats * SEAT_WORDS;
+    this.ring = this.inboxes + seats * INBOX;
+    this.ringMask = 2 * slots - 1;
+    this.cancel = this.ring + 2 * slots;
+    this.slot0 = this.cancel + slots;
+    this.deadline = this.slot0 + slots * SLOT_WORDS;
+    this.words = this.deadline + 2 * slots;
+  }
+
+  seat(seat: number): number {
+    return this.#seat0 + seat * SEAT_WORDS;
+  }
+
+  inbox(seat: number): number {
+    return this.inboxes + seat * INBOX;
+  }
+}
+
+/** What a lane is given at its start, apart from its port: how to find the shared memory. */
+export interface WindowMemory {
+  readonly seats: number;
+  readonly slots: number;
+  /** The control block and, behind its words, the host's definitions log. */
+  readonly control: SharedArrayBuffer;
+  /** Payload segments so far; later ones are posted before a slot leads to them. */
+  readonly segments: readonly SharedArrayBuffer[];
+  /** This lane's seat, and the memory that its replies go to. */
+  readonly seat: number;
+  readonly replies: SharedArrayBuffer;
+}
+
+/** What passes over a lane's port beside the shared memory. Both sides check what they get. */
+export type ToLane =
+  | { readonly kind: 'segment'; readonly index: number; readonly buffer: SharedArrayBuffer }
+  | { readonly kind: 'side'; readonly slot: number; readonly values: readonly unknown[]; readonly bytes?: ArrayBuffer }
+  | { readonly kind: 'gone'; readonly slot: number }
+  | { readonly kind: 'abort'; readonly slot: number; readonly reason: unknown }
+  | { readonly kind: 'drain' };
+
+export type ToHost =
+  | { readonly kind: 'up' }
+  | { readonly kind: 'failed'; readonly cause: unknown }
+  | { readonly kind: 'need'; readonly slot: number }
+  | {
+      readonly kind: 'reply';
+      readonly slot: number;
+      readonly failed: boolean;
+      readonly bytes: ArrayBuffer;
+      readonly length: number;
+      readonly values: readonly unknown[];
+    }
+  | { readonly kind: 'drained' };

@@ -1,0 +1,104 @@
+import { BELL, type Layout } from './layout.ts';
+
+/**
+ * Waking. Who sleeps in its event loop waits with `Atomics.waitAsync` on a word of its own; who has news for it
+ * takes back its sign of sleeping and rings. The rules that make this free of lost wakes:
+ *
+ *   sleeper:  set the sign (sequentially consistent), then look for work once more, then wait
+ *   waker:    publish the work (sequentially consistent), then look for signs
+ *
+ * Whichever came first in the one order of all such accesses, either the sleeper sees the work or the waker
+ * sees the sign. Taking the sign back is an atomic read-modify-write, so one waker rings, once.
+ */
+export class Sleeper {
+  readonly #words: Int32Array;
+  readonly #at: number;
+  readonly #onRing: () => void;
+  #waiting = false;
+
+  constructor(words: Int32Array, at: number, onRing: () => void) {
+    this.#words = words;
+    this.#at = at;
+    this.#onRing = onRing;
+  }
+
+  /**
+   * Waits for a ring, if the word is still as expected; false when it no longer is.
+   * A waiter left from an earlier sleep serves again, so there is never more than one.
+   */
+  sleep(expected: number): boolean {
+    if (this.#waiting) return true;
+    const wait = Atomics.waitAsync(this.#words, this.#at, expected);
+    if (!wait.async) return false;
+    this.#waiting = true;
+    wait.value.then(() => {
+      this.#waiting = false;
+      this.#onRing();
+    });
+    return true;
+  }
+}
+
+/** The signs and bells of all seats. */
+export class Bells {
+  readonly #control: Int32Array;
+  readonly #layout: Layout;
+
+  constructor(control: Int32Array, layout: Layout) {
+    this.#control = control;
+    this.#layout = layout;
+  }
+
+  /** Wakes up to `count` sleeping lanes, lowest seat first, so that seats nobody needs can linger out. */
+  wake(count: number): void {
+    const { asleep, maskWords } = this.#layout;
+    for (let word = 0; word < maskWords && count > 0; word++) {
+      // Ordered after the caller's publication; see the rule above.
+      let signs = Atomics.load(this.#control, asleep + word);
+      while (signs !== 0 && count > 0) {
+        const bit = signs & -signs;
+        signs &= ~bit;
+        if (this.#take(word, bit)) {
+          this.#ring((word << 5) + (31 - Math.clz32(bit)));
+          count--;
+        }
+      }
+    }
+  }
+
+  /** Wakes one seat's lane if it sleeps. */
+  wakeSeat(seat: number): void {
+    const word = seat >> 5;
+    const bit = 1 << (seat & 31);
+    if ((Atomics.load(this.#control, this.#layout.asleep + word) & bit) !== 0 && this.#take(word, bit)) this.#ring(seat);
+  }
+
+  /** How many lanes are awake, free and looking for work. */
+  spinning(): number {
+    const { spinning, maskWords } = this.#layout;
+    let count = 0;
+    for (let word = 0; word < maskWords; word++) {
+      for (let bits = Atomics.load(this.#control, spinning + word); bits !== 0; bits &= bits - 1) count++;
+    }
+    return count;
+  }
+
+  /** Clears what a lane that is gone left behind, so that its seat is neither rung nor counted. */
+  clear(seat: number): void {
+    const word = seat >> 5;
+    const bit = 1 << (seat & 31);
+    Atomics.and(this.#control, this.#layout.asleep + word, ~bit);
+    Atomics.and(this.#control, this.#layout.spinning + word, ~bit);
+  }
+
+  #take(word: number, bit: number): boolean {
+    return (Atomics.and(this.#control, this.#layout.asleep + word, ~bit) & bit) !== 0;
+  }
+
+  #ring(seat: number): void {
+    const at = this.#layout.seat(seat) + BELL;
+    // Changed before the notification, so that a lane which is just about to wait sees that it was rung.
+    Atomics.add(this.#control, at, 1);
+    Atomics.notify(this.#control, at);
+  }
+}

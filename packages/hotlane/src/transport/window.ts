@@ -1,0 +1,683 @@
+import { Decoder } from '../call/decode.ts';
+import { DefinitionReader, DefinitionWriter } from '../call/definitions.ts';
+import { Encoder } from '../call/encode.ts';
+import { HeapSink, type Memory, memoryOver, type Room, type Sink } from '../call/memory.ts';
+import type { CodecPlatform } from '../call/platform.ts';
+import { HotlaneError } from '../errors.ts';
+import { type Call, NOWHERE } from '../lane/call.ts';
+import type { Clock } from '../lane/clock.ts';
+import type { Lane, Outcomes, Window } from '../lane/lane.ts';
+import { Arena } from './arena.ts';
+import { HostLoop, type Turns } from './host-loop.ts';
+import {
+  BYTES_ASIDE,
+  CLAIMED,
+  DONE,
+  FREE,
+  HAS_SIDE,
+  HEAD,
+  HOST_DEFINED,
+  HOST_LOG_BYTES,
+  INBOX,
+  INBOX_HEAD,
+  INBOX_TAIL,
+  LANE_DEFINED,
+  LANE_LOG_BYTES,
+  Layout,
+  LENGTH,
+  LOG_KEPT_FOR_FUNCTIONS,
+  PUBLISHED,
+  REPLY_HEAD,
+  REPLY_RING_BYTES,
+  REPLY_TAIL,
+  SEGMENT_SHIFT,
+  SERVICE,
+  SLOT_WORDS,
+  STARTED,
+  STATE,
+  STATUS_BITS,
+  STATUS_MASK,
+  TAIL,
+  TASK,
+  type ToHost,
+  type ToLane,
+  WHERE,
+  type WindowMemory,
+} from './layout.ts';
+import { FAILED, ReplyReader } from './reply-ring.ts';
+import { Bells } from './wake.ts';
+
+/** What the host's end of the shared memory needs from the platform. */
+export interface WindowPlatform extends Turns {
+  readonly clock: Clock;
+  readonly codec: CodecPlatform;
+  /** Structured clone that moves what is in `transfer`. */
+  clone<T>(value: T, transfer: readonly object[]): T;
+}
+
+type Post = (message: ToLane, transfer?: readonly object[]) => void;
+
+/** What the host knows of the lane on a seat. */
+class Seat {
+  readonly index: number;
+  readonly lane: Lane;
+  readonly post: Post;
+  readonly reader: ReplyReader;
+  readonly decoder: Decoder;
+  inboxHead = 0;
+
+  constructor(index: number, lane: Lane, post: Post, reader: ReplyReader, decoder: Decoder) {
+    this.index = index;
+    this.lane = lane;
+    this.post = post;
+    this.reader = reader;
+    this.decoder = decoder;
+  }
+}
+
+/** The most calls that may be published beyond those that the lanes can run at once. */
+export const MOST_AHEAD = 1024;
+/** How much work the window holds ready per lane, in milliseconds: more than it takes to hand a call over. */
+const AHEAD_MS = 0.5;
+/** A call that was held, unstarted, by so many lanes that were lost is taken for the cause. */
+export const MOST_LOSSES = 3;
+
+const NO_SIDE: readonly object[] = [];
+
+/**
+ * The host's end of what it shares with its lanes: it publishes calls into the window, takes in replies,
+ * takes back what has not been claimed, and sweeps up after lanes that are gone. See layout.ts for the memory.
+ */
+export class SharedWindow implements Window, Sink {
+  readonly #platform: WindowPlatform;
+  readonly #outcomes: Outcomes;
+  readonly #layout: Layout;
+  readonly #buffer: SharedArrayBuffer;
+  readonly #control: Int32Array;
+  readonly #deadlines: Float64Array;
+  readonly #bells: Bells;
+  readonly #loop: HostLoop;
+  readonly #arena: Arena;
+  readonly #segments: SharedArrayBuffer[] = [];
+  readonly #heap: Sink;
+  readonly #definitions: DefinitionWriter;
+  readonly #encoder: Encoder;
+  readonly #calls: (Call | null)[];
+  /** Slots that are FREE: a stack, so that warm ones are used again. */
+  readonly #free: Int32Array;
+  #freeCount: number;
+  readonly #seats: (Seat | null)[];
+  /** How many calls the lanes can run at once, as the fleet last said. */
+  #capacity = 0;
+  /** How many more calls may be published than the lanes can run. */
+  #ahead = MOST_AHEAD;
+  /** Calls in the window, lane-bound ones left out. */
+  #held = 0;
+  #head = 0;
+  /** TAIL as last read; the true one is this or further on. */
+  #tail = 0;
+  /** Ring entries written and not yet shown, and whether lanes must be rung for calls in their inboxes. */
+  #fresh = 0;
+  #freshInboxes = 0;
+  #flushing = false;
+  readonly #flush: () => void;
+  /** While arguments are encoded that outgrew their page: the run of pages that they are in now. */
+  #run: { segment: number; start: number } | null = null;
+  #encoding = false;
+
+  /**
+   * @param seats how many lanes there may be at once, those that are on their way out included
+   * @param mostBytes the most shared memory that arguments may take
+   * @param mostValueBytes the most that one call's arguments may take
+   * @param live whether any call is unsettled
+   */
+  constructor(
+    platform: WindowPlatform,
+    outcomes: Outcomes,
+    options: { seats: number; slots: number; mostBytes: number; mostValueBytes: number },
+    live: () => boolean,
+  ) {
+    this.#platform = platform;
+    this.#outcomes = outcomes;
+    const layout = new Layout(options.seats, options.slots);
+    this.#layout = layout;
+    this.#buffer = new SharedArrayBuffer(layout.words * 4 + HOST_LOG_BYTES);
+    this.#control = new Int32Array(this.#buffer, 0, layout.words);
+    this.#deadlines = new Float64Array(this.#buffer, layout.deadline * 4, layout.slots);
+    this.#bells = new Bells(this.#control, layout);
+    this.#loop = new HostLoop(this.#control, platform.clock, platform, () => this.#drain(), live);
+    this.#heap = new HeapSink(options.mostValueBytes);
+    this.#arena = new Arena(options.mostBytes, memoryOver, (index, buffer) => this.#onSegment(index, buffer));
+    this.#definitions = new DefinitionWriter(
+      memoryOver(this.#buffer),
+      this.#control,
+      HOST_DEFINED,
+      layout.words * 4,
+      this.#buffer.byteLength,
+      platform.codec,
+      { functionBytes: LOG_KEPT_FOR_FUNCTIONS },
+    );
+    this.#encoder = new Encoder(platform.codec, this.#definitions);
+    this.#calls = new Array(layout.slots).fill(null);
+    this.#free = new Int32Array(layout.slots);
+    for (let i = 0; i < layout.slots; i++) this.#free[i] = layout.slots - 1 - i;
+    this.#freeCount = layout.slots;
+    this.#seats = new Array(layout.seats).fill(null);
+    this.#flush = () => this.#show();
+  }
+
+  // ---- calls in -----------------------------------------------------------------------------------------
+
+  /** Numbers a function's name for the wire; −1 when there is no room for more names. */
+  defineFunction(name: string): number {
+    return this.#definitions.defineFunction(name);
+  }
+
+  /**
+   * Reads a call's arguments: encodes them, as a rule straight into shared memory.
+   *
+   * @param mostBytes false when they take more than this
+   * @throws HotlaneError NOT_CLONEABLE, TOO_LARGE; and whatever a getter of the arguments throws
+   */
+  encode(call: Call, args: readonly unknown[], transfer: readonly object[], mostBytes: number): boolean {
+    const arena = this.#arena;
+    // A getter among the arguments may make a call of its own; that one is encoded in heap memory.
+    const end = this.#encoding ? -1 : arena.open();
+    const { segment, start } = arena;
+    const room: Room = end < 0 ? EMPTY_ROOM : { memory: arena.memory(segment), start, end };
+    const nested = this.#encoding;
+    let length: number;
+    this.#encoding = true;
+    try {
+      length = this.#encoder.encodeArguments(args, room, nested ? this.#heap : this, transfer);
+      if (length > mostBytes) {
+        if (!nested && this.#run !== null) this.#dropRun();
+        return false;
+      }
+      const side = this.#encoder.side;
+      if (side.length > 0 || transfer.length > 0) call.side = this.#moveAside(side, transfer);
+    } catch (error) {
+      if (!nested && this.#run !== null) this.#dropRun();
+      throw error;
+    } finally {
+      this.#encoding = nested;
+    }
+    const written = this.#encoder.room;
+    call.length = length;
+    call.start = written.start;
+    if (written === room && end >= 0) {
+      arena.commit(start, length);
+      call.segment = segment;
+    } else if (!nested && this.#run !== null) {
+      call.segment = this.#run.segment;
+      arena.trimRun(call.segment, call.start, length);
+      this.#run = null;
+    } else {
+      call.memory = written.memory;
+    }
+    this.#loop.kick();
+    return true;
+  }
+
+  /** More room while encoding: a run of pages in shared memory, or heap memory when there is none to be had. */
+  grow(room: Room, used: number, need: number): Room {
+    const total = used + need + Math.min(used + 256, 1 << 20);
+    if (!this.#arena.allocateRun(total)) {
+      const grown = this.#heap.grow(room, used, need);
+      if (this.#run !== null) this.#dropRun();
+      return grown;
+    }
+    const run = { segment: this.#arena.segment, start: this.#arena.start };
+    const memory = this.#arena.memory(run.segment);
+    memory.bytes.set(room.memory.bytes.subarray(room.start, room.start + used), run.start);
+    if (this.#run !== null) this.#dropRun();
+    this.#run = run;
+    return { memory, start: run.start, end: run.start + total };
+  }
+
+  /** Gives up a call's payload that no lane will read. */
+  discard(call: Call): void {
+    if (call.segment !== NOWHERE) this.#arena.free(call.segment, call.start);
+    call.segment = NOWHERE;
+    call.memory = null;
+    call.side = null;
+  }
+
+  room(): number {
+    if (this.#capacity === 0) return 0;
+    return Math.min(this.#capacity + this.#ahead - this.#held, this.#freeCount);
+  }
+
+  hand(call: Call): void {
+    const slot = this.#fill(call);
+    this.#held++;
+    const { ring, ringMask } = this.#layout;
+    if (((this.#head - this.#tail) | 0) > ringMask) this.#passEntries();
+    this.#control[ring + (this.#head & ringMask)] = slot;
+    this.#head = (this.#head + 1) | 0;
+    this.#fresh++;
+    this.#flushSoon();
+  }
+
+  /** How many calls a seat's inbox can still take. */
+  inboxRoom(seat: number): number {
+    const taken = this.#seats[seat]!.inboxHead - Atomics.load(this.#control, this.#layout.seat(seat) + INBOX_TAIL);
+    return Math.min(INBOX - (taken | 0), this.#freeCount);
+  }
+
+  /** Hands a call to one lane, which alone may take it. */
+  handTo(seat: number, call: Call): void {
+    const slot = this.#fill(call);
+    const holder = this.#seats[seat]!;
+    this.#control[this.#layout.inbox(seat) + (holder.inboxHead & (INBOX - 1))] = slot;
+    holder.inboxHead = (holder.inboxHead + 1) | 0;
+    this.#freshInboxes++;
+    this.#flushSoon();
+  }
+
+  /** Takes a call back that no lane has claimed. It keeps its arguments, so that it can be handed over again. */
+  recall(call: Call): boolean {
+    const slot = call.slot;
+    const at = this.#stateAt(slot);
+    // Against a lane's claim: exactly one of the two compare-and-swaps succeeds.
+    if (Atomics.compareExchange(this.#control, at, PUBLISHED, FREE) !== PUBLISHED) return false;
+    this.#vacateSlot(call, slot);
+    return true;
+  }
+
+  /** Tells the function that runs a call to stop. */
+  abort(call: Call, reason: unknown): void {
+    const { slot } = call;
+    // Seen by `context.aborted()` in a synchronous loop; nothing else hangs on it.
+    Atomics.store(this.#control, this.#layout.cancel + slot, 1);
+    const seat = this.#holder(slot);
+    if (seat === null) return;
+    try {
+      seat.post({ kind: 'abort', slot, reason });
+    } catch {
+      seat.post({ kind: 'abort', slot, reason: new Error(String((reason as Error)?.message ?? 'cancelled')) });
+    }
+  }
+
+  /** The lane that has claimed a call, or null while none has. */
+  laneOf(call: Call): Lane | null {
+    return this.#holder(call.slot)?.lane ?? null;
+  }
+
+  /** Takes back all calls that no lane has claimed, those bound to a lane left out. */
+  recallAll(): Call[] {
+    return this.#calls.filter(call => call !== null && call.lane === null && this.recall(call)) as Call[];
+  }
+
+  handed(): Call[] {
+    return this.#calls.filter(call => call !== null);
+  }
+
+  /** See `Placement.idle`. */
+  idle(): void {
+    this.#loop.settle();
+  }
+
+  // ---- lanes --------------------------------------------------------------------------------------------
+
+  /** How many calls the lanes (those that are starting included) can run at once. */
+  set capacity(calls: number) {
+    this.#capacity = calls;
+  }
+
+  get capacity(): number {
+    return this.#capacity;
+  }
+
+  /** Gives a lane a seat: what it must be told at its start. */
+  seat(lane: Lane, post: Post): WindowMemory {
+    const seat = this.#seats.indexOf(null);
+    const at = this.#layout.seat(seat);
+    this.#control.fill(0, at, at + 2 * 16);
+    const replies = new SharedArrayBuffer(LANE_LOG_BYTES + REPLY_RING_BYTES);
+    const memory = memoryOver(replies);
+    const { codec } = this.#platform;
+    const reader = new ReplyReader(memory, LANE_LOG_BYTES, this.#control, at + REPLY_HEAD, at + REPLY_TAIL);
+    const definitions = new DefinitionReader(memory, this.#control, at + LANE_DEFINED, 0, LANE_LOG_BYTES, codec);
+    this.#seats[seat] = new Seat(seat, lane, post, reader, new Decoder(codec, definitions));
+    const { seats, slots } = this.#layout;
+    return { seats, slots, control: this.#buffer, segments: [...this.#segments], seat, replies };
+  }
+
+  /** How many calls a seat's lane has claimed and not answered. */
+  running(seat: number): number {
+    let running = 0;
+    for (let slot = 0; slot < this.#calls.length; slot++) {
+      if (this.#calls[slot] !== null && this.#holder(slot) === this.#seats[seat]) running++;
+    }
+    return running;
+  }
+
+  /** Counts the calls that lanes run, or hold, now. */
+  runningInAll(): number {
+    let running = 0;
+    for (let slot = 0; slot < this.#calls.length; slot++) {
+      if (this.#calls[slot] !== null && this.#holder(slot) !== null) running++;
+    }
+    return running;
+  }
+
+  /**
+   * Sweeps up after a lane whose thread is gone: takes in the replies that it finished, then sorts the calls
+   * that it left by the state of their slots, and frees its seat.
+   */
+  vacate(seat: number): { unstarted: Call[]; started: Call[] } {
+    const left = this.#seats[seat];
+    const unstarted: Call[] = [];
+    const started: Call[] = [];
+    if (left === null) return { unstarted, started };
+    this.#drainSeat(left);
+    this.#show();
+    for (let slot = 0; slot < this.#calls.length; slot++) {
+      const call = this.#calls[slot];
+      if (call === null) continue;
+      const at = this.#stateAt(slot);
+      // The thread is gone, so nothing changes these words behind us except other lanes, whose slots we leave.
+      const state = Atomics.load(this.#control, at);
+      const status = state & STATUS_MASK;
+      const bound = call.lane === left.lane && status === PUBLISHED;
+      if (!bound && (status === PUBLISHED || status === FREE || state >> STATUS_BITS !== seat)) continue;
+      Atomics.store(this.#control, at, FREE);
+      this.#vacateSlot(call, slot);
+      if (status === CLAIMED) call.losses++;
+      // What was moved to the lane is gone with it, so such a call counts as started.
+      const moved = status !== PUBLISHED && call.side !== null && call.side.transfer.length > 0;
+      (status === STARTED || status === DONE || moved ? started : unstarted).push(call);
+    }
+    this.#bells.clear(seat);
+    this.#seats[seat] = null;
+    // It may have been rung for a call that it never claimed.
+    if (Atomics.load(this.#control, HEAD) !== Atomics.load(this.#control, TAIL)) this.#bells.wake(this.#layout.seats);
+    return { unstarted, started };
+  }
+
+  /** Handles what a lane's port brings. Unknown or impossible messages are the lane's fault: PROTOCOL. */
+  onMessage(seat: number, message: ToHost): void {
+    const from = this.#seats[seat];
+    if (from === null) return;
+    if (message.kind === 'need') {
+      this.#sendAside(from, seat, message.slot);
+      return;
+    }
+    if (message.kind !== 'reply') return;
+    const call = this.#answered(seat, message.slot);
+    if (call === null || !(message.bytes instanceof ArrayBuffer) || !(message.length <= message.bytes.byteLength)) {
+      this.#faulty(from, 'a reply for a call that it does not have');
+      return;
+    }
+    const memory = memoryOver(message.bytes);
+    this.#finish(from, call, message.failed, memory, 0, message.length, message.values);
+  }
+
+  // ---- inside -------------------------------------------------------------------------------------------
+
+  #onSegment(index: number, buffer: SharedArrayBuffer): void {
+    this.#segments.push(buffer);
+    // Posted before any slot can lead there; a lane that claims one first waits for this message.
+    for (const seat of this.#seats ?? []) seat?.post({ kind: 'segment', index, buffer });
+  }
+
+  #dropRun(): void {
+    const run = this.#run!;
+    this.#arena.free(run.segment, run.start);
+    this.#run = null;
+  }
+
+  #moveAside(values: readonly unknown[], transfer: readonly object[]): NonNullable<Call['side']> {
+    try {
+      // Moved now, so that the caller's objects detach in the call; posted when a lane has claimed the call.
+      return this.#platform.clone({ values, transfer }, transfer);
+    } catch (error) {
+      throw notCloneable(error);
+    }
+  }
+
+  #fill(call: Call): number {
+    const slot = this.#free[--this.#freeCount];
+    const control = this.#control;
+    let flags = call.side === null ? 0 : HAS_SIDE;
+    if (call.segment === NOWHERE && !this.#settleIn(call)) flags |= BYTES_ASIDE;
+    const at = this.#stateAt(slot);
+    control[at + TASK] = call.fn | flags;
+    control[at + WHERE] = (call.segment << SEGMENT_SHIFT) | (call.start >> 3);
+    control[at + LENGTH] = call.length;
+    control[this.#layout.cancel + slot] = 0;
+    this.#deadlines[slot] = call.deadlineAt;
+    call.slot = slot;
+    this.#calls[slot] = call;
+    // Orders the descriptor and the payload before PUBLISHED: a lane whose claim succeeds reads them whole.
+    Atomics.store(control, at, PUBLISHED);
+    return slot;
+  }
+
+  /** Moves arguments that had to wait in heap memory into shared memory, if there is room now. */
+  #settleIn(call: Call): boolean {
+    const { memory, start, length } = call;
+    if (memory === null || !this.#arena.allocateRun(Math.max(length, 1))) return false;
+    call.segment = this.#arena.segment;
+    call.start = this.#arena.start;
+    call.memory = null;
+    this.#arena.memory(call.segment).bytes.set(memory.bytes.subarray(start, start + length), call.start);
+    return true;
+  }
+
+  #flushSoon(): void {
+    if (this.#flushing) return;
+    this.#flushing = true;
+    queueMicrotask(this.#flush);
+  }
+
+  /** Shows the lanes all that was handed over in this burst: one store, and one ring for each lane it needs. */
+  #show(): void {
+    this.#flushing = false;
+    if (this.#freshInboxes > 0) {
+      this.#freshInboxes = 0;
+      for (let seat = 0; seat < this.#seats.length; seat++) {
+        const holder = this.#seats[seat];
+        if (holder === null) continue;
+        const at = this.#layout.seat(seat) + INBOX_HEAD;
+        if (this.#control[at] === holder.inboxHead) continue;
+        // Orders the inbox's words before its head; then the lane is woken by the rule in wake.ts.
+        Atomics.store(this.#control, at, holder.inboxHead);
+        this.#bells.wakeSeat(seat);
+      }
+    }
+    if (this.#fresh > 0) {
+      const fresh = this.#fresh;
+      this.#fresh = 0;
+      // Orders the ring's words before HEAD; and before the look for sleepers, by the rule in wake.ts.
+      Atomics.store(this.#control, HEAD, this.#head);
+      // A lane that is looking for work anyway needs no ring. Should it stop looking before it sees this, it
+      // looks again before it sleeps; should it take older work, it rings another lane itself (lane-loop.ts).
+      const spinning = this.#bells.spinning();
+      if (fresh > spinning) this.#bells.wake(fresh - spinning);
+    }
+  }
+
+  /** The ring is full of entries that nobody has passed: passes those that lead to nothing published. */
+  #passEntries(): void {
+    const { ring, ringMask } = this.#layout;
+    const control = this.#control;
+    if (this.#fresh > 0) this.#show();
+    for (;;) {
+      this.#tail = Atomics.load(control, TAIL);
+      if (this.#tail === this.#head) return;
+      const slot = control[ring + (this.#tail & ringMask)];
+      // The entry may be passed by a lane at the same time; TAIL moves by compare-and-swap, so only once.
+      if (Atomics.load(control, this.#stateAt(slot)) === PUBLISHED && this.#calls[slot]?.lane === null) break;
+      Atomics.compareExchange(control, TAIL, this.#tail, (this.#tail + 1) | 0);
+    }
+    // What is left begins with a published call. There are at most `slots` of those and twice as many entries;
+    // so when the ring is still full, stale entries lie between: write the live ones anew.
+    if (((this.#head - this.#tail) | 0) > ringMask) this.#compact();
+  }
+
+  /** Takes all unclaimed calls out of the ring and lays them down again without gaps. */
+  #compact(): void {
+    const { ring, ringMask } = this.#layout;
+    const control = this.#control;
+    const waiting: number[] = [];
+    const seen = new Set<number>();
+    for (let at = this.#tail; at !== this.#head; at = (at + 1) | 0) {
+      const slot = control[ring + (at & ringMask)];
+      if (!seen.has(slot) && this.#calls[slot] !== null && this.#calls[slot]!.lane === null) {
+        seen.add(slot);
+        // Recalled as in `recall`, so that no lane can claim it while it has no entry.
+        if (Atomics.compareExchange(control, this.#stateAt(slot), PUBLISHED, FREE) === PUBLISHED) waiting.push(slot);
+      }
+    }
+    // All entries up to `head` lead to nothing now: lanes pass them as they come, and so do we.
+    while (Atomics.load(control, TAIL) !== this.#head) {
+      const tail = Atomics.load(control, TAIL);
+      Atomics.compareExchange(control, TAIL, tail, (tail + 1) | 0);
+    }
+    this.#tail = this.#head;
+    for (const slot of waiting) {
+      control[ring + (this.#head & ringMask)] = slot;
+      this.#head = (this.#head + 1) | 0;
+      Atomics.store(control, this.#stateAt(slot), PUBLISHED);
+      this.#fresh++;
+    }
+    this.#flushSoon();
+  }
+
+  #drain(): number {
+    let arrived = 0;
+    for (let i = 0; i < this.#seats.length; i++) {
+      const seat = this.#seats[i];
+      if (seat !== null) arrived += this.#drainSeat(seat);
+    }
+    return arrived;
+  }
+
+  #drainSeat(seat: Seat): number {
+    const { index, reader } = seat;
+    if (!reader.arrived()) return 0;
+    let arrived = 0;
+    try {
+      while (reader.next()) {
+        const call = this.#answered(index, reader.slot);
+        if (call === null) throw new RangeError(`a reply for slot ${reader.slot}, which it does not have`);
+        this.#finish(seat, call, (reader.flags & FAILED) !== 0, reader.memory, reader.start, reader.end, NO_SIDE);
+        arrived++;
+      }
+    } catch (error) {
+      this.#faulty(seat, (error as Error).message);
+      return arrived;
+    }
+    reader.release();
+    seat.lane.active = true;
+    this.#learn(this.#control[this.#layout.seat(index) + SERVICE]);
+    return arrived;
+  }
+
+  /** The call whose answer a lane says it has, or null if that cannot be. */
+  #answered(seat: number, slot: number): Call | null {
+    if (!(slot >= 0 && slot < this.#layout.slots)) return null;
+    if (this.#control[this.#stateAt(slot)] !== (DONE | (seat << STATUS_BITS))) return null;
+    return this.#calls[slot];
+  }
+
+  #finish(
+    seat: Seat,
+    call: Call,
+    failed: boolean,
+    memory: Memory,
+    start: number,
+    end: number,
+    side: readonly unknown[],
+  ): void {
+    let value: unknown;
+    if (!call.settled) {
+      try {
+        value = seat.decoder.decodeValue(memory, start, end, side);
+      } catch (error) {
+        failed = true;
+        value = error;
+      }
+    }
+    const { slot } = call;
+    this.#control[this.#stateAt(slot)] = FREE;
+    this.#vacateSlot(call, slot);
+    this.discard(call);
+    this.#outcomes.settle(call, failed, value);
+    this.#outcomes.finished(call);
+  }
+
+  #vacateSlot(call: Call, slot: number): void {
+    this.#calls[slot] = null;
+    this.#free[this.#freeCount++] = slot;
+    call.slot = NOWHERE;
+    if (call.lane === null) this.#held--;
+  }
+
+  #faulty(seat: Seat, what: string): void {
+    seat.lane.end(
+      new HotlaneError('PROTOCOL', `Lane ${seat.lane.id} sent ${what}. Its shared memory is damaged; it was ended.`),
+    );
+  }
+
+  #sendAside(seat: Seat, index: number, slot: number): void {
+    const call = slot >= 0 && slot < this.#layout.slots ? this.#calls[slot] : null;
+    if (call === null || Atomics.load(this.#control, this.#stateAt(slot)) !== (CLAIMED | (index << STATUS_BITS))) {
+      this.#faulty(seat, `a request for slot ${slot}, which it has not claimed`);
+      return;
+    }
+    if (call.settled) {
+      seat.post({ kind: 'gone', slot });
+      return;
+    }
+    const side = call.side;
+    try {
+      const bytes = call.memory === null ? undefined : this.#ownBytes(call);
+      const transfer: object[] = side === null ? [] : [...side.transfer];
+      seat.post({ kind: 'side', slot, values: side?.values ?? NO_SIDE, bytes }, transfer);
+    } catch (error) {
+      seat.post({ kind: 'gone', slot });
+      this.#outcomes.settle(call, true, notCloneable(error));
+    }
+  }
+
+  /** A copy, since the call may have to be sent again should its lane be lost before it starts. */
+  #ownBytes(call: Call): ArrayBuffer {
+    const { memory, start, length } = call;
+    const copy = new Uint8Array(length);
+    copy.set(memory!.bytes.subarray(start, start + length));
+    return copy.buffer;
+  }
+
+  /** The seat that has claimed a slot, or null. */
+  #holder(slot: number): Seat | null {
+    if (slot === NOWHERE) return null;
+    const state = Atomics.load(this.#control, this.#stateAt(slot));
+    return (state & STATUS_MASK) >= CLAIMED ? this.#seats[state >> STATUS_BITS] : null;
+  }
+
+  #stateAt(slot: number): number {
+    return this.#layout.slot0 + slot * SLOT_WORDS + STATE;
+  }
+
+  /** Sets how far ahead to publish: as much as the lanes get through in `AHEAD_MS`. */
+  #learn(service: number): void {
+    if (service > 0) this.#ahead = Math.min(MOST_AHEAD, Math.floor((AHEAD_MS * 16_000 * this.#capacity) / service));
+  }
+}
+
+const EMPTY_ROOM: Room = {
+  memory: { bytes: new Uint8Array(0), view: new DataView(new ArrayBuffer(0)) },
+  start: 0,
+  end: 0,
+};
+
+function notCloneable(cause: unknown): HotlaneError {
+  return new HotlaneError(
+    'NOT_CLONEABLE',
+    `A value among the arguments can be neither cloned nor transferred: ${(cause as Error).message}`,
+    { cause },
+  );
+}

@@ -1,0 +1,46 @@
+/** A task module as a type: `typeof import('./tasks.js')`, or an interface of your own. */
+export type TaskModule = object;
+
+/** Why an argument does not compile: functions stay where they are made. */
+export interface NotCloneable<Why extends string> {
+  readonly '~hotlane': Why;
+}
+
+/** What may be passed for a parameter: the same, with functions and symbols refused. */
+export type Argument<T> = T extends (...args: any[]) => unknown
+  ? NotCloneable<'a plain function cannot be passed to a lane'>
+  : T extends symbol
+    ? NotCloneable<'a symbol cannot be passed to a lane'>
+    : T;
+
+export type Arguments<A extends readonly unknown[]> = { [I in keyof A]: Argument<A[I]> };
+
+/** A module's function as the host calls it: the same arguments, and a promise of the result. */
+export type Remote<F> = F extends (...args: infer A) => infer R
+  ? (...args: Arguments<A>) => Promise<Awaited<R>>
+  : never;
+
+/** The names of a module's functions; classes and other values are left out. */
+export type FunctionNames<M> = {
+  [K in keyof M]: M[K] extends (...args: any[]) => unknown ? K : never;
+}[keyof M] &
+  string;
+
+/** A module's functions, each as the host calls it. */
+export type Calls<M> = { readonly [K in FunctionNames<M>]: Remote<M[K]> };
+
+/** The same for `broadcast`: one result from each lane that is up. */
+export type Broadcasts<M> = {
+  readonly [K in FunctionNames<M>]: M[K] extends (...args: infer A) => infer R
+    ? (...args: Arguments<A>) => Promise<Awaited<R>[]>
+    : never;
+};
+
+/** What a function takes when it is given one argument: what `map` feeds it. */
+export type Input<F> = F extends (...args: infer A) => unknown ? Argument<A[0]> : never;
+export type Output<F> = F extends (...args: any[]) => infer R ? Awaited<R> : never;
+
+/** What a pool calls when it was not told its module's type: any function, with any arguments. */
+export interface AnyModule {
+  readonly [name: string]: (...args: any[]) => any;
+}

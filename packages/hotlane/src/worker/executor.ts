@@ -1,0 +1,71 @@
+import { type Tracker, transfersOf } from './context.ts';
+import { Invocation, type InvocationHost } from './invocation.ts';
+import type { TaskFunction } from './tasks.ts';
+
+/** Where answers go. */
+export interface Answers {
+  /** @param transfer what moves with the value instead of being copied */
+  answer(ticket: number, failed: boolean, value: unknown, transfer: readonly object[]): void;
+}
+
+const NOTHING: readonly object[] = [];
+
+/** Runs functions and sees that each gives exactly one answer. Knows nothing of how calls come and go. */
+export class Executor {
+  /** How many calls are running, those that wait for something included. */
+  running = 0;
+  readonly #answers: Answers;
+  readonly #host: InvocationHost;
+  readonly #tracker: Tracker;
+  /** Those that wait for something, by ticket. */
+  readonly #waiting: (Invocation | undefined)[] = [];
+
+  constructor(answers: Answers, host: InvocationHost, tracker: Tracker) {
+    this.#answers = answers;
+    this.#host = host;
+    this.#tracker = tracker;
+  }
+
+  /** @param ticket a small whole number that no other running call has */
+  run(ticket: number, task: TaskFunction, args: unknown[], deadlineAt: number): void {
+    const invocation = new Invocation(ticket, deadlineAt, this.#host);
+    this.running++;
+    let result: unknown;
+    try {
+      result = this.#tracker.run(invocation, task, args);
+      if (isThenable(result)) {
+        this.#waiting[ticket] = invocation;
+        // Through a promise of our own where it is not one, since a thenable may answer twice, or throw.
+        const promise = result instanceof Promise ? result : Promise.resolve(result);
+        promise.then(
+          value => this.#settle(ticket, false, value),
+          error => this.#settle(ticket, true, error),
+        );
+        return;
+      }
+    } catch (error) {
+      this.#end(ticket, true, error);
+      return;
+    }
+    this.#end(ticket, false, result);
+  }
+
+  /** Fires the signal of a call that waits for something. One that has ended already does not mind. */
+  abort(ticket: number, reason: unknown): void {
+    this.#waiting[ticket]?.abort(reason);
+  }
+
+  #settle(ticket: number, failed: boolean, value: unknown): void {
+    this.#waiting[ticket] = undefined;
+    this.#end(ticket, failed, value);
+  }
+
+  #end(ticket: number, failed: boolean, value: unknown): void {
+    this.running--;
+    this.#answers.answer(ticket, failed, value, failed ? NOTHING : transfersOf(value));
+  }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as PromiseLike<unknown>).then === 'function';
+}

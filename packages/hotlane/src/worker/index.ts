@@ -1,0 +1,2 @@
+export type { Context } from './context.ts';
+export { context } from './context.ts';

@@ -1,0 +1,50 @@
+/** A call as the lane that runs it knows it, from its start to its answer. */
+export class Invocation {
+  /** Which call this is, in terms of whoever handed it over. */
+  readonly ticket: number;
+  /** When its time is up, on the pool's clock in milliseconds; 0 for never. */
+  readonly deadlineAt: number;
+  readonly #host: InvocationHost;
+  #controller: AbortController | null = null;
+  #aborted = false;
+  #reason: unknown;
+
+  constructor(ticket: number, deadlineAt: number, host: InvocationHost) {
+    this.ticket = ticket;
+    this.deadlineAt = deadlineAt;
+    this.#host = host;
+  }
+
+  get laneId(): number {
+    return this.#host.laneId;
+  }
+
+  /** Whether the call was cancelled or its time is up. Looks beyond the event loop, so that loops can ask. */
+  aborted(): boolean {
+    return this.#aborted || this.#host.cancelled(this.ticket) || (this.deadlineAt > 0 && this.#host.now() >= this.deadlineAt);
+  }
+
+  /** Made when first asked for: most functions never look. */
+  get signal(): AbortSignal {
+    if (this.#controller === null) {
+      this.#controller = new AbortController();
+      if (this.#aborted) this.#controller.abort(this.#reason);
+    }
+    return this.#controller.signal;
+  }
+
+  abort(reason: unknown): void {
+    if (this.#aborted) return;
+    this.#aborted = true;
+    this.#reason = reason;
+    this.#controller?.abort(reason);
+  }
+}
+
+/** What an invocation asks of its lane. */
+export interface InvocationHost {
+  readonly laneId: number;
+  now(): number;
+  /** Whether the host has cancelled this call, seen without an event loop. */
+  cancelled(ticket: number): boolean;
+}
