@@ -219,7 +219,9 @@ export class Decoder {
       case wire.SHAPED:
         return this.#readShaped();
       case wire.ARRAY:
-        return this.#readArray();
+        return this.#readArray(false);
+      case wire.LOOSE_ARRAY:
+        return this.#readArray(true);
       case wire.INLINE:
         return this.#nest(() => this.#fillInline(this.#add({})));
       case wire.REF: {
@@ -309,12 +311,11 @@ export class Decoder {
   }
 
   #readBoxed(): object {
-    const value = this.#read();
-    const type = typeof value;
-    if (type !== 'number' && type !== 'string' && type !== 'boolean' && type !== 'bigint') {
-      this.#fail('a box has no primitive in it');
-    }
-    return this.#add(Object(value));
+    const tag = this.#at < this.#end ? this.#bytes[this.#at]! : 0;
+    const primitive =
+      tag >= wire.SMALL_STRING || (tag >= wire.TRUE && tag <= wire.UTF16 && tag !== wire.HOLE);
+    if (!primitive) this.#fail('a box has no primitive in it');
+    return this.#add(Object(this.#read()));
   }
 
   #readUrl(): unknown {
@@ -337,11 +338,11 @@ export class Decoder {
     return this.#side[index];
   }
 
-  #readArray(): unknown[] {
+  #readArray(loose: boolean): unknown[] {
     const array: unknown[] = [];
     this.#met?.push(array);
     this.#enter();
-    this.#fillArray(array);
+    this.#fillArray(array, loose);
     this.#depth--;
     return array;
   }
@@ -397,7 +398,7 @@ export class Decoder {
     return true;
   }
 
-  #fillArray(array: unknown[]): unknown[] {
+  #fillArray(array: unknown[], loose: boolean): unknown[] {
     const length = this.#varint();
     for (let i = 0; i < length; i++) {
       const tag = this.#at < this.#end ? this.#bytes[this.#at]! : 0;
@@ -408,15 +409,15 @@ export class Decoder {
       } else if (tag === wire.HOLE) {
         this.#at++;
         array.length = i + 1;
-      } else if (tag === wire.REST) {
+      } else if (tag === wire.REST && loose) {
         return this.#fillRest(array, length);
       } else {
         array.push(this.#read());
       }
     }
-    return this.#at < this.#end && this.#bytes[this.#at] === wire.REST
-      ? this.#fillRest(array, length)
-      : array;
+    if (!loose) return array;
+    if (this.#at >= this.#end || this.#bytes[this.#at] !== wire.REST) this.#fail('an array lacks its rest');
+    return this.#fillRest(array, length);
   }
 
   #fillRest(array: unknown[], length: number): unknown[] {
@@ -593,7 +594,8 @@ export class Decoder {
       if (tag === wire.DEFER_MAP) this.#fillMap(target);
       else if (tag === wire.DEFER_SET) this.#fillSet(target);
       else if (tag === wire.DEFER_ERROR) this.#fillError(target);
-      else if (tag === wire.DEFER_ARRAY && this.#skip(wire.ARRAY)) this.#fillArray(target);
+      else if (tag === wire.DEFER_ARRAY && this.#skip(wire.ARRAY)) this.#fillArray(target, false);
+      else if (tag === wire.DEFER_ARRAY && this.#skip(wire.LOOSE_ARRAY)) this.#fillArray(target, true);
       else if (tag === wire.DEFER_OBJECT && this.#skip(wire.INLINE)) this.#fillInline(target);
       else if (tag === wire.DEFER_OBJECT && this.#skip(wire.SHAPED)) {
         this.#fillShaped(target, this.#shapes.shape(this.#view.getUint16(this.#take(2), true)));

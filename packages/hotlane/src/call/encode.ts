@@ -45,7 +45,7 @@ const MANY_HOLES = 64;
 const NOT_LATIN1 = /[^\0-\xff]/;
 
 const hasOwn = Object.prototype.hasOwnProperty;
-const { isPrototypeOf } = Object.prototype;
+const hasInstance = Object.prototype.isPrototypeOf;
 const getTime = Date.prototype.getTime;
 const mapEntries = Map.prototype.entries;
 const setValues = Set.prototype.values;
@@ -484,6 +484,7 @@ export class Encoder {
 
   #writeElements(array: readonly unknown[], at: number): number {
     const { length } = array;
+    const offset = at - this.#frame.start;
     at = this.#writeVarint(length, this.#writeTag(wire.ARRAY, at));
     let holes = 0;
     let present = 0;
@@ -491,7 +492,7 @@ export class Encoder {
       const value = array[i];
       if (value === undefined && !hasOwn.call(array, i)) {
         at = this.#writeTag(wire.HOLE, at);
-        if (++holes === MANY_HOLES) return this.#writeRest(array, i + 1, at);
+        if (++holes === MANY_HOLES) return this.#writeRest(array, i + 1, offset, at);
         continue;
       }
       holes = 0;
@@ -500,15 +501,12 @@ export class Encoder {
     }
     // Named properties are rare, and JavaScript cannot list them without the indices.
     if (length >= LONG_ARRAY && this.#platform.isBareArray?.(array)) return at;
-    return Object.keys(array).length === present ? at : this.#writeNamed(array, at);
+    return Object.keys(array).length === present ? at : this.#writeRest(array, length, offset, at);
   }
 
-  /** The named properties, behind an array's elements. */
-  #writeNamed(array: readonly unknown[], at: number): number {
-    return this.#writeRest(array, array.length, at);
-  }
-
-  #writeRest(array: readonly unknown[], from: number, at: number): number {
+  /** Elements from an index on, and the named properties. Whether there are any shows only at the end, so the tag is changed then. */
+  #writeRest(array: readonly unknown[], from: number, offset: number, at: number): number {
+    this.#bytes[this.#frame.start + offset] = wire.LOOSE_ARRAY;
     at = this.#writeTag(wire.REST, at);
     for (const key of Object.keys(array)) {
       const index = arrayIndex(key);
@@ -785,7 +783,7 @@ function arrayIndex(key: string): number {
 }
 
 function isBuffer(buffer: BufferClass | undefined, view: ArrayBufferView): boolean {
-  return buffer !== undefined && isPrototypeOf.call(buffer.prototype, view);
+  return buffer !== undefined && hasInstance.call(buffer.prototype, view);
 }
 
 function isDetached(buffer: ArrayBufferLike): boolean {

@@ -46,9 +46,9 @@ export const UTF16 = 0x0d;
 export const REF = 0x0e;
 /** varint index in the side channel. */
 export const SIDE = 0x0f;
-/** varint length, then that many values; REST ends them early. */
+/** varint length, then that many values. */
 export const ARRAY = 0x10;
-/** In an array: the remaining elements and the named properties, as (int or string key, value), up to END. */
+/** In a LOOSE_ARRAY, behind any of its values: the rest of it, as (int or string key, value), up to END. */
 export const REST = 0x11;
 /** u16 shape, then one value per key of the shape. */
 export const SHAPED = 0x12;
@@ -81,6 +81,8 @@ export const DEFER_OBJECT = 0x20;
 export const DEFER_ARRAY = 0x21;
 export const DEFER_MAP = 0x22;
 export const DEFER_SET = 0x23;
+/** As ARRAY, but with a REST: an array that is sparse or has named properties. */
+export const LOOSE_ARRAY = 0x25;
 /** followed by the head of an error. */
 export const DEFER_ERROR = 0x24;
 

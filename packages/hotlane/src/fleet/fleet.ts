@@ -25,8 +25,10 @@ export interface FleetOwner {
 
 const FIRST_BACKOFF_MS = 100;
 const LONGEST_BACKOFF_MS = 5_000;
-/** A lane that is lost before it has lived so long and answered anything counts as one that failed to start. */
+/** A lane that is lost by itself, before it has lived so long or run anything, counts as one that failed to start. */
 const YOUNG_MS = 1_000;
+/** So many of those in a row, and calls are no longer kept waiting for the next. */
+const MOST_STILLBORN = 3;
 
 /**
  * How many lanes there are: started on demand, kept while useful, replaced when lost.
@@ -75,7 +77,8 @@ export class Fleet implements LaneEvents {
   onEnded(lane: Lane, unstarted: readonly Call[], started: readonly Call[]): void {
     if (lane.state === 'ended') return;
     const since = this.#upSince.get(lane);
-    const young = since === undefined || (!lane.active && this.#clock.now() - since < YOUNG_MS);
+    const idle = !lane.active && started.length === 0;
+    const young = since === undefined || (idle && this.#clock.now() - since < YOUNG_MS);
     const failed = lane.cause !== undefined && young && !this.#closed;
     lane.state = 'ended';
     this.lanes.splice(this.lanes.indexOf(lane), 1);
@@ -85,7 +88,8 @@ export class Fleet implements LaneEvents {
     else if (since !== undefined) this.#failures = 0;
     this.#tellCapacity();
     this.#owner.onGone(lane, unstarted, started);
-    if (failed && this.#strength() === 0) this.#owner.onCannotStart(lane.cause);
+    const hopeless = since === undefined || this.#failures >= MOST_STILLBORN;
+    if (failed && hopeless && this.#strength() === 0) this.#owner.onCannotStart(lane.cause);
     if (this.lanes.length === 0) this.#onEmpty?.();
     this.#review();
   }

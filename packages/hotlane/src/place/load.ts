@@ -1,4 +1,5 @@
-import { createRequire } from 'node:module';
+import { existsSync } from 'node:fs';
+import { createRequire, isBuiltin } from 'node:module';
 import { resolve as resolvePath } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { HotlaneError, show } from '../errors.ts';
@@ -25,11 +26,20 @@ export function resolveModule(reference: ModuleReference): string {
   }
   if (/^[a-z][a-z0-9+.-]+:/i.test(reference) && !/^[a-z]:[\\/]/i.test(reference)) return checkUrl(new URL(reference));
   if (/^(\.{0,2}[\\/]|\.{1,2}$|[a-z]:[\\/])/i.test(reference)) return pathToFileURL(resolvePath(reference)).href;
+  return findPackage(reference) ?? reference; // unfound: each lane looks again when it starts
+}
+
+/** A package's URL, looked up from the working directory, then from where this file is. */
+function findPackage(name: string): string | null {
   try {
-    const found = createRequire(resolvePath('package.json')).resolve(reference);
-    return found.startsWith('node:') || !/[\\/]/.test(found) ? `node:${found.replace(/^node:/, '')}` : pathToFileURL(found).href;
+    const found = createRequire(resolvePath('package.json')).resolve(name);
+    return isBuiltin(found) ? `node:${found.replace(/^node:/, '')}` : pathToFileURL(found).href;
   } catch {
-    return reference; // the lane looks for it once more, as `import` does, and its error says what was missing
+    try {
+      return import.meta.resolve(name); // finds packages that are for `import` alone
+    } catch {
+      return null;
+    }
   }
 }
 
@@ -44,10 +54,12 @@ function checkUrl(url: URL): string {
 /**
  * Loads a task module.
  *
- * @param url as `resolveModule` gave it
+ * @param module as `resolveModule` gave it
  * @throws HotlaneError LANE_START that names what was looked for, with the loader's error as cause
  */
-export async function loadTasks(url: string): Promise<Tasks> {
+export async function loadTasks(module: string): Promise<Tasks> {
+  const url = URL.canParse(module) ? module : findPackage(module);
+  if (url === null) throw new HotlaneError('LANE_START', describeMissingPackage(module));
   let namespace: object;
   try {
     // Through a module of our own: a namespace that exports `then` would be taken for a promise by `import()`.
@@ -69,7 +81,14 @@ function describeFailure(url: string, error: unknown): string {
     }
   }
   if (code === 'ERR_UNSUPPORTED_DIR_IMPORT') return `The task module ${wanted} is a directory; name a file in it.`;
-  return `The task module ${wanted} failed to load: ${(error as Error)?.message ?? String(error)}`;
+  const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  return `The task module ${wanted} failed to load: ${what}`;
+}
+
+function describeMissingPackage(name: string): string {
+  const path = resolvePath(name);
+  const hint = existsSync(path) ? `There is a file of that name: write ./${name}.` : 'For a file, begin the path with ./ or /.';
+  return `Cannot find the package ${show(name)}: looked in node_modules from ${process.cwd()} upwards. ${hint}`;
 }
 
 /** The `module.exports` of a CommonJS module: its functions are all exports, also those `import` cannot see. */

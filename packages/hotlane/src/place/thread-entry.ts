@@ -1,5 +1,6 @@
 /** Runs in a worker thread: loads the task module and serves calls until the host ends the thread. */
 import { workerData } from 'node:worker_threads';
+import { encodeAlone } from '../call/alone.ts';
 import { LaneLoop } from '../transport/lane-loop.ts';
 import type { ToHost, ToLane } from '../transport/layout.ts';
 import { installTracker, OneAtATime } from '../worker/context.ts';
@@ -30,9 +31,5 @@ try {
   post({ kind: 'up' });
   lane.start();
 } catch (error) {
-  try {
-    post({ kind: 'failed', cause: error });
-  } catch {
-    post({ kind: 'failed', cause: new Error(String((error as Error)?.message ?? error)) });
-  }
+  post({ kind: 'failed', cause: encodeAlone(error, nodeCodec) });
 }

@@ -1,4 +1,5 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
+import { decodeAlone } from '../call/alone.ts';
 import { HotlaneError } from '../errors.ts';
 import type { Call } from '../lane/call.ts';
 import type { Lane, LaneEvents, LaneState, Outcomes, Placement } from '../lane/lane.ts';
@@ -20,6 +21,11 @@ export interface ThreadData {
 const MOST_SHARED_BYTES = 64 * 1024 * 1024;
 const MOST_VALUE_BYTES = 2 ** 30;
 const MOST_SLOTS = 65_536;
+
+/** Threads inherit the process's flags; but one for `--eval` would keep them from loading a file. */
+const execArgv = process.execArgv.filter(
+  (flag, i, flags) => !flag.startsWith('--input-type') && flags[i - 1] !== '--input-type',
+);
 
 const entry = new URL(import.meta.resolve('#thread-entry'));
 
@@ -97,7 +103,7 @@ class ThreadLane implements Lane {
     port1.unref();
     const workerData: ThreadData = { port: port2, module, laneId: id, concurrency, window: shared };
     try {
-      const worker = new Worker(entry, { workerData, transferList: [port2], name: `hotlane ${id}` });
+      const worker = new Worker(entry, { workerData, transferList: [port2], name: `hotlane ${id}`, execArgv });
       this.#worker = worker;
       worker.unref();
       worker.on('error', error => {
@@ -149,7 +155,7 @@ class ThreadLane implements Lane {
         this.#events.onUp(this);
         break;
       case 'failed':
-        this.end(message.cause);
+        this.end(decodeAlone(message.cause, nodeCodec));
         break;
       case 'drained':
         if (this.state === 'draining') this.end(undefined);

@@ -1,3 +1,4 @@
+import { decodeAlone } from '../call/alone.ts';
 import { Decoder } from '../call/decode.ts';
 import { DefinitionReader, DefinitionWriter } from '../call/definitions.ts';
 import { Encoder } from '../call/encode.ts';
@@ -209,7 +210,10 @@ export class LaneLoop implements Answers, InvocationHost {
         this.answer(message.slot, true, undefined, []);
         break;
       case 'abort':
-        if (this.cancelled(message.slot)) this.#executor.abort(message.slot, message.reason);
+        // The slot may have been used again since; then its word was cleared, or its call was cancelled too.
+        if (this.cancelled(message.slot)) {
+          this.#executor.abort(message.slot, decodeAlone(message.reason, this.#platform.codec));
+        }
         break;
       case 'drain':
         this.#draining = true;

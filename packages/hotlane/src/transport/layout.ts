@@ -148,17 +148,20 @@ export interface WindowMemory {
   readonly replies: SharedArrayBuffer;
 }
 
-/** What passes over a lane's port beside the shared memory. Both sides check what they get. */
+/**
+ * What passes over a lane's port beside the shared memory. Both sides check what they get.
+ * Reasons and causes are bytes of `encodeAlone`, which keeps what structured clone drops of an error.
+ */
 export type ToLane =
   | { readonly kind: 'segment'; readonly index: number; readonly buffer: SharedArrayBuffer }
   | { readonly kind: 'side'; readonly slot: number; readonly values: readonly unknown[]; readonly bytes?: ArrayBuffer }
   | { readonly kind: 'gone'; readonly slot: number }
-  | { readonly kind: 'abort'; readonly slot: number; readonly reason: unknown }
+  | { readonly kind: 'abort'; readonly slot: number; readonly reason: Uint8Array }
   | { readonly kind: 'drain' };
 
 export type ToHost =
   | { readonly kind: 'up' }
-  | { readonly kind: 'failed'; readonly cause: unknown }
+  | { readonly kind: 'failed'; readonly cause: Uint8Array }
   | { readonly kind: 'need'; readonly slot: number }
   | {
       readonly kind: 'reply';

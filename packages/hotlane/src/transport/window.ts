@@ -1,3 +1,4 @@
+import { encodeAlone } from '../call/alone.ts';
 import { Decoder } from '../call/decode.ts';
 import { DefinitionReader, DefinitionWriter } from '../call/definitions.ts';
 import { Encoder } from '../call/encode.ts';
@@ -292,11 +293,7 @@ export class SharedWindow implements Window, Sink {
     Atomics.store(this.#control, this.#layout.cancel + slot, 1);
     const seat = this.#holder(slot);
     if (seat === null) return;
-    try {
-      seat.post({ kind: 'abort', slot, reason });
-    } catch {
-      seat.post({ kind: 'abort', slot, reason: new Error(String((reason as Error)?.message ?? 'cancelled')) });
-    }
+    seat.post({ kind: 'abort', slot, reason: encodeAlone(reason, this.#platform.codec) });
   }
 
   /** The lane that has claimed a call, or null while none has. */

@@ -1,0 +1,15 @@
+import { fileURLToPath } from 'node:url';
+import { Piscina } from 'piscina';
+import type { Opened, Target } from './contender.ts';
+
+/** @param tasksPerThread `concurrentTasksPerWorker`; undefined leaves it at Piscina's default */
+export async function openPiscina({ module, fn, threads }: Target, tasksPerThread?: number): Promise<Opened> {
+  const pool = new Piscina<unknown, unknown>({
+    filename: fileURLToPath(module),
+    name: fn,
+    minThreads: threads,
+    maxThreads: threads,
+    ...(tasksPerThread === undefined ? {} : { concurrentTasksPerWorker: tasksPerThread }),
+  });
+  return { call: input => pool.run(input), close: () => pool.destroy() };
+}

@@ -1,0 +1,72 @@
+import { runChild } from './child.ts';
+import { relativeSpread, type Summary } from './stats.ts';
+
+/** Work that is the same on every run of every version: when it moves, the machine moved. */
+export interface Control {
+  /** A fixed loop of integer arithmetic, in milliseconds. */
+  readonly cpuLoopMs: Summary;
+  /** Awaiting an async function on the same thread, calls/s. */
+  readonly awaitsPerSecond: Summary;
+  /** What reading the clock costs, in nanoseconds: the floor of every latency in the tables. */
+  readonly clockNs: number;
+  /** Cores that other processes kept busy meanwhile. */
+  readonly othersCores: number;
+}
+
+export interface ControlSpec {
+  readonly repeats: number;
+}
+
+export interface NoiseVerdict {
+  readonly tooNoisy: boolean;
+  /** What was seen; empty on a quiet machine. */
+  readonly reasons: readonly string[];
+}
+
+/** Limits of a machine that is quiet enough to judge on. */
+export const MOST_OTHERS_CORES = 0.15;
+export const MOST_LOOP_SPREAD = 0.15;
+export const MOST_DRIFT = 0.08;
+
+/** @throws Error when the control itself cannot run */
+export async function measureControl(repeats: number): Promise<Control> {
+  const entry = new URL('./control-entry.ts', import.meta.url);
+  const outcome = await runChild<ControlSpec, Control>(entry, { repeats }, { timeoutMs: 60_000 });
+  if (!outcome.ok) throw new Error(`The control measurement failed: ${outcome.failure}`);
+  return outcome.result;
+}
+
+/**
+ * Whether figures taken between two control measurements can be judged.
+ *
+ * @param othersCores cores that other processes kept busy during each cell's run
+ */
+export function judgeNoise(before: Control, after: Control, othersCores: number): NoiseVerdict {
+  const reasons: string[] = [];
+  for (const [when, control] of [
+    ['before', before],
+    ['after', after],
+  ] as const) {
+    if (control.othersCores > MOST_OTHERS_CORES) {
+      reasons.push(`${when} the run other processes used ${control.othersCores.toFixed(2)} cores`);
+    }
+    const spread = relativeSpread(control.cpuLoopMs);
+    if (spread > MOST_LOOP_SPREAD) reasons.push(`${when} the run the CPU loop varied by ${percent(spread)}`);
+  }
+  if (othersCores > MOST_OTHERS_CORES) {
+    reasons.push(`during the runs other processes used ${othersCores.toFixed(2)} cores (median)`);
+  }
+  const drifts = [
+    ['CPU loop', before.cpuLoopMs, after.cpuLoopMs],
+    ['same-thread await', before.awaitsPerSecond, after.awaitsPerSecond],
+  ] as const;
+  for (const [what, was, is] of drifts) {
+    const drift = Math.abs(is.median / was.median - 1);
+    if (drift > MOST_DRIFT) reasons.push(`the ${what} moved by ${percent(drift)} between before and after`);
+  }
+  return { tooNoisy: reasons.length > 0, reasons };
+}
+
+function percent(share: number): string {
+  return `${Math.round(share * 100)} %`;
+}

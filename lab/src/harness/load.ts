@@ -1,0 +1,107 @@
+import { watchCpu } from './cpu.ts';
+import { median, quantile } from './stats.ts';
+
+/** A constant number of calls in flight: as soon as one has settled the next is made. */
+export interface Load {
+  readonly call: (input: unknown) => Promise<unknown>;
+  /** Taken in turn; their number is a power of two. */
+  readonly inputs: readonly unknown[];
+  readonly inFlight: number;
+}
+
+export interface Rate {
+  readonly callsPerSecond: number;
+  /** CPU time of all threads of the process for each call, in microseconds. */
+  readonly cpuUsPerCall: number;
+  /** Cores that other processes kept busy meanwhile. */
+  readonly othersCores: number;
+}
+
+export interface Latency {
+  readonly p50Us: number;
+  readonly p99Us: number;
+  readonly samples: number;
+}
+
+/** The clock is read once in so many calls, so that reading it costs the fast contenders nothing. */
+const CALLS_PER_CLOCK_READ = 32;
+/** With more than one call in flight, one in so many is timed. */
+const CALLS_PER_SAMPLE = 8;
+const MOST_SAMPLES = 500_000;
+
+/**
+ * Keeps the load up for a while and tells the rate: the median of several windows, after a time to warm up.
+ * No call is timed here. The load does not pause between windows.
+ */
+export async function measureRate(
+  load: Load,
+  plan: { readonly warmUpMs: number; readonly windows: number; readonly windowMs: number },
+): Promise<Rate> {
+  const { call, inputs, inFlight } = load;
+  const mask = inputs.length - 1;
+  const rates: number[] = [];
+  let next = 0;
+  let done = 0;
+  let open = true;
+  let share = watchCpu();
+  let fromDone = -1;
+  let windowDone = 0;
+  let windowAt = 0;
+  let windowEnds = performance.now() + plan.warmUpMs;
+
+  const mark = () => {
+    const now = performance.now();
+    if (now < windowEnds) return;
+    if (fromDone < 0) {
+      fromDone = done;
+      share = watchCpu();
+    } else {
+      rates.push(((done - windowDone) / (now - windowAt)) * 1000);
+      if (rates.length === plan.windows) open = false;
+    }
+    windowDone = done;
+    windowAt = performance.now();
+    windowEnds = windowAt + plan.windowMs;
+  };
+  const strand = async () => {
+    while (open) {
+      await call(inputs[next++ & mask]);
+      if (++done % CALLS_PER_CLOCK_READ === 0 && open) mark();
+    }
+  };
+  const strands = Array.from({ length: inFlight }, strand);
+  await Promise.all(strands);
+  const { ownUs, othersCores } = share();
+  return { callsPerSecond: median(rates), cpuUsPerCall: ownUs / (done - fromDone), othersCores };
+}
+
+/** Keeps the same load up and times calls, each from being made to being awaited. */
+export async function measureLatency(load: Load, durationMs: number): Promise<Latency> {
+  const { call, inputs, inFlight } = load;
+  const mask = inputs.length - 1;
+  const every = inFlight === 1 ? 1 : CALLS_PER_SAMPLE;
+  const samples = new Float64Array(MOST_SAMPLES);
+  let taken = 0;
+  let next = 0;
+  const from = performance.now();
+  const recordFrom = from + durationMs / 10; // the first calls of a burst wait for one another
+  const ends = from + durationMs;
+  let open = true;
+  const strand = async () => {
+    while (open) {
+      const input = inputs[next & mask];
+      if (next++ % every !== 0) {
+        await call(input);
+        continue;
+      }
+      const madeAt = performance.now();
+      await call(input);
+      const awaitedAt = performance.now();
+      if (madeAt >= recordFrom && taken < MOST_SAMPLES) samples[taken++] = awaitedAt - madeAt;
+      if (awaitedAt >= ends || taken === MOST_SAMPLES) open = false;
+    }
+  };
+  await Promise.all(Array.from({ length: inFlight }, strand));
+  const ascending = samples.subarray(0, taken).sort();
+  return { p50Us: quantile(ascending, 0.5) * 1000, p99Us: quantile(ascending, 0.99) * 1000, samples: taken };
+}

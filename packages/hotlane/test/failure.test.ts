@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { HotlaneError, isHotlaneError } from 'hotlane';
+import { code, counters, leavesNothingBehind, PLACEMENTS, tasksPool, until } from './support.ts';
+
+leavesNothingBehind();
+
+describe('a lane that exits in a call', () => {
+  it('fails that call with LANE_LOST, runs those that waited elsewhere, and is replaced', async () => {
+    await using pool = tasksPool({ lanes: 1 });
+    const lost = pool.call.exit(7);
+    const others = Array.from({ length: 200 }, (_, i) => pool.call.add(i, 1));
+    await assert.rejects(lost, code('LANE_LOST', /`exit` lost lane 1 while it ran.*code 7/));
+    assert.deepEqual(await Promise.all(others), Array.from({ length: 200 }, (_, i) => i + 1));
+    assert.equal(pool.stats().lanes[0].id, 2);
+  });
+
+  it('takes only the calls that it ran with it, not those that run in other lanes', async () => {
+    await using pool = tasksPool({ lanes: 2 });
+    const shared = counters();
+    const held = pool.call.markAndWait(shared, 0, 1);
+    await until(() => Atomics.load(shared, 0) === 1);
+    await assert.rejects(pool.call.exit(1), code('LANE_LOST'));
+    Atomics.store(shared, 1, 1);
+    await held;
+  });
+
+  it('answers what it had finished before', async () => {
+    await using pool = tasksPool({ lanes: 1 });
+    await pool.call.add(0, 0);
+    for (let round = 0; round < 10; round++) {
+      const calls = Array.from({ length: 50 }, (_, i) => pool.call.add(i, 1));
+      const lost = assert.rejects(pool.call.exit(1), code('LANE_LOST'));
+      assert.deepEqual(await Promise.all(calls), Array.from({ length: 50 }, (_, i) => i + 1));
+      await lost;
+    }
+  });
+
+  it('fails a broadcast that it had not begun, since no other lane may take it', async () => {
+    await using pool = tasksPool({ lanes: 1 });
+    await pool.call.add(0, 0);
+    const shared = counters();
+    const lost = assert.rejects(pool.call.markAndExit(shared, 0, 1), code('LANE_LOST'));
+    await until(() => Atomics.load(shared, 0) === 1);
+    setTimeout(() => {
+      Atomics.store(shared, 1, 1);
+      Atomics.notify(shared, 1);
+    }, 5);
+    await assert.rejects(pool.broadcast.add(1, 1), code('LANE_LOST', /meant for this lane only/));
+    await lost;
+  });
+
+  it('runs no call twice: what had begun is not begun again', async () => {
+    const shared = counters();
+    await using pool = tasksPool({ lanes: 1, concurrency: 8 });
+    const begun = Array.from({ length: 4 }, () => assert.rejects(pool.call.markAndWait(shared, 0, 1), code('LANE_LOST')));
+    await until(() => Atomics.load(shared, 0) === 4);
+    await assert.rejects(pool.call.exit(1), code('LANE_LOST'));
+    await Promise.all(begun);
+    await pool.call.add(1, 1);
+    assert.equal(Atomics.load(shared, 0), 4);
+  });
+});
+
+for (const placement of PLACEMENTS) {
+  describe(`close and destroy, ${placement}`, () => {
+    it('close refuses new calls and drains the accepted ones', async () => {
+      const pool = tasksPool({ placement, lanes: 1 });
+      const calls = [pool.call.later('a', 5), pool.call.later('b', 5), pool.call.add(1, 1)];
+      const closed = pool.close();
+      await assert.rejects(pool.call.add(1, 1), code('CLOSED'));
+      assert.deepEqual(await Promise.all(calls), ['a', 'b', 2]);
+      await closed;
+      assert.equal(pool.stats().lanes.length, 0);
+      await assert.rejects(pool.call.add(1, 1), code('CLOSED', /was closed/));
+    });
+
+    it('close and destroy can be called twice, in any order, and without any call made', async () => {
+      for (const ends of [['close', 'close'], ['destroy', 'destroy'], ['close', 'destroy'], ['destroy', 'close']] as const) {
+        const pool = tasksPool({ placement, lanes: 2 });
+        await Promise.all(ends.map(end => pool[end]()));
+        await pool[ends[0]]();
+        await tasksPool({ placement })[ends[0]]();
+      }
+    });
+
+    it('destroy rejects everything that is unsettled, running calls too, with its reason as cause', async () => {
+      const pool = tasksPool({ placement, lanes: 1 });
+      const shared = counters();
+      const running = pool.call.markAndWait(shared, 0, 1);
+      const waiting = pool.call.add(1, 1);
+      const checks = [running, waiting].map(call =>
+        assert.rejects(call, (error: HotlaneError) => isHotlaneError(error, 'CLOSED') && error.cause === 'enough'),
+      );
+      await until(() => Atomics.load(shared, 0) === 1);
+      await pool.destroy('enough');
+      await Promise.all(checks);
+      Atomics.store(shared, 1, 1);
+      await assert.rejects(pool.call.add(1, 1), code('CLOSED'));
+    });
+
+    it('destroy settles calls while lanes still start', async () => {
+      const pool = tasksPool({ placement, lanes: 2 });
+      const calls = Array.from({ length: 10 }, () => assert.rejects(pool.call.add(1, 1), code('CLOSED')));
+      await pool.destroy();
+      await Promise.all(calls);
+    });
+  });
+
+  describe(`limits, ${placement}`, () => {
+    it('past maxQueue a call rejects with QUEUE_FULL, and nothing accepted is lost', async () => {
+      await using pool = tasksPool({ placement, lanes: 1, maxQueue: 2 });
+      const accepted = [1, 2, 3].map(i => pool.call.add(i, 0));
+      await assert.rejects(pool.call.add(4, 0), code('QUEUE_FULL', /`maxQueue` is 2/));
+      assert.deepEqual(await Promise.all(accepted), [1, 2, 3]);
+      assert.equal(await pool.call.add(5, 0), 5, 'there is room again');
+    });
+
+    it('past maxQueuedBytes a call rejects with QUEUE_FULL, transfers nothing, and nothing accepted is lost', async () => {
+      await using pool = tasksPool({ placement, lanes: 1, maxQueuedBytes: 100_000 });
+      const accepted = [1, 2, 3].map(() => pool.call.echo(new Uint8Array(30_000)));
+      const buffer = new ArrayBuffer(8);
+      const refused = pool.with({ transfer: [buffer] }).echo<unknown>([new Uint8Array(30_000), buffer]);
+      await assert.rejects(refused, code('QUEUE_FULL', /maxQueuedBytes/));
+      assert.equal(buffer.byteLength, 8);
+      for (const result of await Promise.all(accepted)) assert.equal(result.length, 30_000);
+      assert.equal((await pool.call.echo(new Uint8Array(90_000))).length, 90_000);
+    });
+  });
+}
+
+describe('errors', () => {
+  it('are told apart by code and by a brand that other copies of the library share', () => {
+    const error = new HotlaneError('CLOSED', 'closed');
+    assert.equal(error.code, 'ERR_HOTLANE_CLOSED');
+    assert.equal(error.name, 'HotlaneError');
+    assert.ok(isHotlaneError(error) && isHotlaneError(error, 'CLOSED'));
+    assert.ok(!isHotlaneError(error, 'DEADLINE') && !isHotlaneError(new Error('x')) && !isHotlaneError(null));
+    assert.equal((error as any)[Symbol.for('hotlane.error')], true);
+  });
+});
