@@ -32,10 +32,10 @@ export type { Argument, Arguments, Broadcasts, Calls, FunctionNames, NotCloneabl
 export function createPool<M extends TaskModule = AnyModule>(module: ModuleReference, options?: PoolOptions): Pool<M> {
   const resolved = resolvePoolOptions(options, cores);
   const url = resolveModule(module);
-  const pool = new LanePool(resolved, clock, (outcomes, live) =>
+  const pool = new LanePool(resolved, clock, (outcomes, demand) =>
     resolved.placement === 'inline'
-      ? new InlinePlacement(url, resolved, outcomes)
-      : new ThreadPlacement(url, resolved, outcomes, live),
+      ? new InlinePlacement(url, resolved, outcomes, demand)
+      : new ThreadPlacement(url, resolved, outcomes, demand),
   );
   return pool as unknown as Pool<M>;
 }

@@ -4,7 +4,7 @@ import { HotlaneError, isHotlaneError, show } from './errors.ts';
 import { Fleet, type FleetOwner } from './fleet/fleet.ts';
 import { Call, NOWHERE } from './lane/call.ts';
 import type { Clock } from './lane/clock.ts';
-import type { Lane, LaneEvents, LaneState, Outcomes, Placement } from './lane/lane.ts';
+import type { Demand, Lane, LaneEvents, LaneState, Outcomes, Placement } from './lane/lane.ts';
 import { checkMapOptions, type MapOptions, type MapOutcome, mapCalls } from './map.ts';
 import { type CallOptions, checkCallOptions, type ResolvedPoolOptions } from './options.ts';
 import { Scheduler } from './schedule/scheduler.ts';
@@ -107,13 +107,16 @@ export class LanePool implements Outcomes, FleetOwner {
   constructor(
     options: ResolvedPoolOptions,
     clock: Clock,
-    place: (outcomes: Outcomes, live: () => boolean) => Placement,
+    place: (outcomes: Outcomes, demand: Demand) => Placement,
   ) {
     this.#options = options;
     this.#clock = clock;
     this.#watchAll = options.deadlineMs !== Number.POSITIVE_INFINITY;
     this.#mostInFlight = options.maxQueue + options.maxLanes * options.concurrency;
-    this.#placement = place(this, () => this.#unsettled > 0);
+    this.#placement = place(this, {
+      live: () => this.#inFlight > 0,
+      holds: () => this.#unsettled > 0 || this.#onDrained !== null,
+    });
     this.#fleet = new Fleet(options, this, clock);
     if (this.#placement.window !== null) this.#scheduler.addOutlet(this.#placement.window);
     this.call = createCallObject(name => {
@@ -245,7 +248,7 @@ export class LanePool implements Outcomes, FleetOwner {
       this.#done++;
       call.resolve(value);
     }
-    if (--this.#unsettled === 0) this.#placement.idle();
+    if (--this.#unsettled === 0) this.#placement.reviewHold();
   }
 
   finished(call: Call): void {
@@ -366,7 +369,10 @@ export class LanePool implements Outcomes, FleetOwner {
     if (this.#inFlight > 0) {
       await new Promise<void>(resolve => {
         this.#onDrained = resolve;
+        this.#placement.reviewHold();
       });
+      this.#onDrained = null;
+      this.#placement.reviewHold();
     }
     this.#state = 'closed';
     await this.#fleet.close(undefined);

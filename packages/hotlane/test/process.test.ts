@@ -48,6 +48,29 @@ for (const placement of PLACEMENTS) {
   });
 }
 
+describe('a process that waits for close()', () => {
+  it('stays until a cancelled call’s function has returned', async () => {
+    const out = await run(`
+      const pool = createPool(tasks, { lanes: 1 });
+      await pool.call.add(1, 2);
+      await pool.with({ deadlineMs: 20 }).later('x', 200).catch(() => {});
+      await pool.close();
+      console.log('closed');`);
+    assert.equal(out, 'closed');
+  });
+
+  it('stays for calls that come after a lost lane', async () => {
+    const out = await run(`
+      const pool = createPool(tasks, { lanes: 1 });
+      for (let i = 0; i < 3; i++) {
+        await pool.call.exit(1).catch(() => {});
+        await pool.call.block(5);
+      }
+      console.log(await pool.call.add(1, 2));`);
+    assert.equal(out, '3');
+  });
+});
+
 describe('an idle pool', () => {
   it('burns next to no CPU, host and lanes together', async () => {
     // Not a time but an amount: CPU milliseconds in two seconds in which nothing is to be done.

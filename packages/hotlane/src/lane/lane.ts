@@ -79,8 +79,16 @@ export interface Placement {
   running(): number;
   /** All calls that were handed over and have not finished. */
   handed(): Call[];
-  /** No call is unsettled any more: nothing of this placement may keep the process alive. */
-  idle(): void;
+  /** `Demand.holds` may have changed. */
+  reviewHold(): void;
+}
+
+/** What a placement may ask about the calls of its pool. */
+export interface Demand {
+  /** Whether any call has not finished. */
+  live(): boolean;
+  /** Whether somebody waits for one, so that the process must stay alive. */
+  holds(): boolean;
 }
 
 export interface Window extends Outlet {

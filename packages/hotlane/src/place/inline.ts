@@ -3,7 +3,7 @@ import { DefinitionLog } from '../call/definitions.ts';
 import { Encoder } from '../call/encode.ts';
 import { emptyRoom, HeapSink } from '../call/memory.ts';
 import { type Call, NOWHERE, type SideValues } from '../lane/call.ts';
-import type { Lane, LaneEvents, LaneState, Outcomes, Placement } from '../lane/lane.ts';
+import type { Demand, Lane, LaneEvents, LaneState, Outcomes, Placement } from '../lane/lane.ts';
 import type { ResolvedPoolOptions } from '../options.ts';
 import { installTracker } from '../worker/context.ts';
 import { type Answers, Executor } from '../worker/executor.ts';
@@ -31,6 +31,7 @@ export class InlinePlacement implements Placement {
   readonly #module: string;
   readonly #concurrency: number;
   readonly #outcomes: Outcomes;
+  readonly #demand: Demand;
   readonly #heap = new HeapSink(MOST_VALUE_BYTES);
   readonly log = new DefinitionLog(LOG_BYTES);
   readonly #encoder = new Encoder(nodeCodec, this.log.writer(nodeCodec));
@@ -38,10 +39,11 @@ export class InlinePlacement implements Placement {
   readonly #tracker = new ManyAtOnce();
   readonly #lanes = new Set<InlineLane>();
 
-  constructor(module: string, options: ResolvedPoolOptions, outcomes: Outcomes) {
+  constructor(module: string, options: ResolvedPoolOptions, outcomes: Outcomes, demand: Demand) {
     this.#module = module;
     this.#concurrency = options.concurrency;
     this.#outcomes = outcomes;
+    this.#demand = demand;
     installTracker(this.#tracker);
   }
 
@@ -80,8 +82,8 @@ export class InlinePlacement implements Placement {
     return [...this.#lanes].flatMap(lane => lane.handed());
   }
 
-  idle(): void {
-    this.#keepAlive.set(false);
+  reviewHold(): void {
+    this.#keepAlive.set(this.#demand.holds());
   }
 
   createLane(id: number, events: LaneEvents): Lane {

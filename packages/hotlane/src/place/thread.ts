@@ -2,7 +2,7 @@ import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from '
 import { decodeAlone } from '../call/alone.ts';
 import { HotlaneError } from '../errors.ts';
 import type { Call } from '../lane/call.ts';
-import type { Lane, LaneEvents, LaneState, Outcomes, Placement } from '../lane/lane.ts';
+import type { Demand, Lane, LaneEvents, LaneState, Outcomes, Placement } from '../lane/lane.ts';
 import type { ResolvedPoolOptions } from '../options.ts';
 import type { ToHost, ToLane, WindowMemory } from '../transport/layout.ts';
 import { MOST_AHEAD, SharedWindow } from '../transport/window.ts';
@@ -22,10 +22,12 @@ const MOST_SHARED_BYTES = 64 * 1024 * 1024;
 const MOST_VALUE_BYTES = 2 ** 30;
 const MOST_SLOTS = 65_536;
 
-/** Threads inherit the process's flags; but one for `--eval` would keep them from loading a file. */
-const execArgv = process.execArgv.filter(
-  (flag, i, flags) => !flag.startsWith('--input-type') && flags[i - 1] !== '--input-type',
-);
+/** Threads inherit the process's flags; but one that belongs to `--eval` would keep them from loading a file. */
+const isForEval = (flag: string, i: number, flags: string[]): boolean =>
+  flag.startsWith('--input-type') || flags[i - 1] === '--input-type';
+const execArgv = process.execArgv.some(isForEval)
+  ? process.execArgv.filter((flag, i, flags) => !isForEval(flag, i, flags))
+  : undefined;
 
 const entry = new URL(import.meta.resolve('#thread-entry'));
 
@@ -37,9 +39,9 @@ export class ThreadPlacement implements Placement {
 
   /**
    * @param module the task module's absolute URL
-   * @param live whether any call is unsettled
+   * @param demand what the pool says of its calls
    */
-  constructor(module: string, options: ResolvedPoolOptions, outcomes: Outcomes, live: () => boolean) {
+  constructor(module: string, options: ResolvedPoolOptions, outcomes: Outcomes, demand: Demand) {
     this.#module = module;
     this.#concurrency = options.concurrency;
     const keepAlive = new KeepAlive();
@@ -47,7 +49,7 @@ export class ThreadPlacement implements Placement {
     const seats = 2 * options.maxLanes; // a lane and its replacement overlap
     const slots = Math.min(MOST_SLOTS, powerOfTwo(MOST_AHEAD + seats * options.concurrency));
     const limits = { seats, slots, mostBytes: MOST_SHARED_BYTES, mostValueBytes: MOST_VALUE_BYTES };
-    this.window = new SharedWindow(platform, outcomes, limits, live);
+    this.window = new SharedWindow(platform, outcomes, limits, demand);
   }
 
   defineFunction(name: string): number {
@@ -70,8 +72,8 @@ export class ThreadPlacement implements Placement {
     return this.window.handed();
   }
 
-  idle(): void {
-    this.window.idle();
+  reviewHold(): void {
+    this.window.reviewHold();
   }
 
   createLane(id: number, events: LaneEvents): Lane {

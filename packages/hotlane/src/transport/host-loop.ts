@@ -1,4 +1,5 @@
 import type { Clock } from '../lane/clock.ts';
+import type { Demand } from '../lane/lane.ts';
 import { HOST_ASLEEP } from './layout.ts';
 import { Sleeper } from './wake.ts';
 
@@ -30,7 +31,7 @@ export class HostLoop {
   readonly #clock: Clock;
   readonly #turns: Turns;
   readonly #drain: () => number;
-  readonly #live: () => boolean;
+  readonly #demand: Demand;
   readonly #sleeper: Sleeper;
   readonly #poll: () => void;
   #state: 'idle' | 'polling' | 'asleep' = 'idle';
@@ -38,18 +39,18 @@ export class HostLoop {
   #quietSince = 0;
   /** How long answers take, in milliseconds: a running mean. */
   #usual = 0.01;
-  #keeping = false;
+  #holding = false;
 
   /**
    * @param drain takes in what has arrived and says how much that was
-   * @param live whether calls are unsettled
+   * @param demand whether there is anything to wait for
    */
-  constructor(control: Int32Array, clock: Clock, turns: Turns, drain: () => number, live: () => boolean) {
+  constructor(control: Int32Array, clock: Clock, turns: Turns, drain: () => number, demand: Demand) {
     this.#control = control;
     this.#clock = clock;
     this.#turns = turns;
     this.#drain = drain;
-    this.#live = live;
+    this.#demand = demand;
     this.#poll = () => this.#look();
     this.#sleeper = new Sleeper(control, HOST_ASLEEP, () => this.#onRing());
   }
@@ -60,6 +61,7 @@ export class HostLoop {
     if (this.#state === 'asleep') {
       if (this.#usual > LONGEST_POLL_MS) {
         this.#quietSince = this.#clock.now(); // the wait for this call's answer begins here; a lane will ring
+        if (!this.#holding) this.#hold(true);
         return;
       }
       // Not asleep any more. A ring that is under way already finds the loop polling, which does no harm.
@@ -70,9 +72,10 @@ export class HostLoop {
     this.#turns.turn(this.#poll);
   }
 
-  /** Lets the process go when nothing is live any more. */
-  settle(): void {
-    if (this.#keeping && !this.#live()) this.#keep(false);
+  /** While it sleeps, holds the process as long as somebody waits for a call. (Polling holds it by itself.) */
+  reviewHold(): void {
+    const hold = this.#state === 'asleep' && this.#demand.holds();
+    if (hold !== this.#holding) this.#hold(hold);
   }
 
   #onRing(): void {
@@ -84,10 +87,10 @@ export class HostLoop {
   #look(): void {
     if (this.#state !== 'polling') return;
     const arrived = this.#drain();
-    if (!this.#live()) {
+    if (!this.#demand.live()) {
       this.#learn();
       this.#state = 'idle';
-      if (this.#keeping) this.#keep(false);
+      this.reviewHold();
       return;
     }
     if (arrived > 0) {
@@ -111,18 +114,18 @@ export class HostLoop {
     // The sign first, then another look: see wake.ts.
     Atomics.store(this.#control, HOST_ASLEEP, 1);
     const arrived = this.#drain();
-    if (arrived > 0 || !this.#live() || !this.#sleeper.sleep(1)) {
+    if (arrived > 0 || !this.#demand.live() || !this.#sleeper.sleep(1)) {
       Atomics.store(this.#control, HOST_ASLEEP, 0);
       this.#state = 'polling';
       if (arrived > 0) this.#quietSince = 0;
       this.#turns.turn(this.#poll);
       return;
     }
-    if (!this.#keeping) this.#keep(true);
+    this.reviewHold();
   }
 
-  #keep(on: boolean): void {
-    this.#keeping = on;
+  #hold(on: boolean): void {
+    this.#holding = on;
     this.#turns.keepAlive(on);
   }
 

@@ -21,8 +21,9 @@ export const SKIP = 2 << 24;
 
 /** The lane's end. */
 export class ReplyWriter implements Sink {
-  /** Set when `open`'s room was outgrown or there was none: the record is in heap memory and must go by the port. */
+  /** The ring had no room for this record: it is in heap memory and must go by the port. */
   outgrown = false;
+  readonly #memory: Memory;
   readonly #words: Int32Array;
   readonly #base: number;
   readonly #mask: number;
@@ -33,7 +34,6 @@ export class ReplyWriter implements Sink {
   #head = 0;
   /** TAIL as last read; the true one is this or further on. */
   #tail = 0;
-  readonly #room: Room;
 
   /**
    * @param memory the lane's reply memory
@@ -41,6 +41,7 @@ export class ReplyWriter implements Sink {
    * @param heap where records go that the ring cannot take
    */
   constructor(memory: Memory, base: number, control: Int32Array, headAt: number, tailAt: number, heap: Sink) {
+    this.#memory = memory;
     this.#words = new Int32Array(memory.bytes.buffer, memory.bytes.byteOffset + base);
     this.#base = base;
     this.#mask = memory.bytes.length - base - 1;
@@ -48,41 +49,51 @@ export class ReplyWriter implements Sink {
     this.#headAt = headAt;
     this.#tailAt = tailAt;
     this.#heap = heap;
-    this.#room = { memory, start: 0, end: 0 };
   }
 
-  /** Where the next record's payload may be written, from `start` to `end`; shorter than asked for is possible. */
+  /** Where the next record's payload may be written; `grow` finds more room for it. */
   open(): Room {
     this.outgrown = false;
     const size = this.#mask + 1;
-    let free = size - ((this.#head - this.#tail) | 0);
-    if (free < size / 2) {
-      // Orders the host's reads of old records before our writes over them.
-      this.#tail = Atomics.load(this.#control, this.#tailAt);
-      free = size - ((this.#head - this.#tail) | 0);
-    }
-    let at = this.#head & this.#mask;
-    let contiguous = Math.min(free, size - at);
-    if (contiguous < 256 && free - contiguous > contiguous) {
-      // Too near the end of the ring: leave a SKIP here and go on at its start. (A record is a multiple of 8
-      // bytes long, so a header always fits.)
-      this.#words[at >> 2] = SKIP;
-      this.#words[(at >> 2) + 1] = contiguous - HEADER_BYTES;
-      this.#head = (this.#head + contiguous) | 0;
-      free -= contiguous;
-      at = 0;
-      contiguous = Math.min(free, size);
-    }
-    const room = this.#room;
-    room.start = this.#base + at + HEADER_BYTES;
-    // With no room for a header either, this is an empty room: any value has a byte, so it is outgrown at once.
-    room.end = Math.max(room.start, this.#base + at + contiguous);
-    return room;
+    const free = size - ((this.#head - this.#tail) | 0);
+    return this.#roomAt(free < size / 2 ? this.#refresh() : free);
   }
 
+  /**
+   * A payload does not fit between here and the end of the ring (or what the host has not read yet): tries the
+   * ring's start, then heap memory.
+   */
   grow(room: Room, used: number, need: number): Room {
+    if (!this.outgrown) {
+      const at = this.#head & this.#mask;
+      const rest = this.#mask + 1 - at;
+      const free = this.#refresh();
+      if (rest < free && free - rest >= HEADER_BYTES + used + need) {
+        // Records are multiples of 8 bytes long, so a header always fits in the rest.
+        this.#words[at >> 2] = SKIP;
+        this.#words[(at >> 2) + 1] = rest - HEADER_BYTES;
+        this.#head = (this.#head + rest) | 0;
+        const { bytes } = room.memory;
+        bytes.copyWithin(this.#base + HEADER_BYTES, room.start, room.start + used);
+        return this.#roomAt(free - rest);
+      }
+    }
     this.outgrown = true;
     return this.#heap.grow(room, used, need);
+  }
+
+  /** Looks how far the host has read. Orders its reads of old records before our writes over them. */
+  #refresh(): number {
+    this.#tail = Atomics.load(this.#control, this.#tailAt);
+    return this.#mask + 1 - ((this.#head - this.#tail) | 0);
+  }
+
+  #roomAt(free: number): Room {
+    const at = this.#head & this.#mask;
+    const start = this.#base + at + HEADER_BYTES;
+    const end = this.#base + at + Math.min(free, this.#mask + 1 - at);
+    // With no room for a header either, this is an empty room: any value has a byte, so it is outgrown at once.
+    return { memory: this.#memory, start, end: Math.max(start, end) };
   }
 
   /** Closes the record that was written where `open` said, and shows it to the host. */

@@ -7,7 +7,7 @@ import type { CodecPlatform } from '../call/platform.ts';
 import { HotlaneError } from '../errors.ts';
 import { type Call, NOWHERE } from '../lane/call.ts';
 import type { Clock } from '../lane/clock.ts';
-import type { Lane, Outcomes, Window } from '../lane/lane.ts';
+import type { Demand, Lane, Outcomes, Window } from '../lane/lane.ts';
 import { Arena } from './arena.ts';
 import { HostLoop, type Turns } from './host-loop.ts';
 import {
@@ -130,13 +130,12 @@ export class SharedWindow implements Window, Sink {
    * @param seats how many lanes there may be at once, those that are on their way out included
    * @param mostBytes the most shared memory that arguments may take
    * @param mostValueBytes the most that one call's arguments may take
-   * @param live whether any call is unsettled
    */
   constructor(
     platform: WindowPlatform,
     outcomes: Outcomes,
     options: { seats: number; slots: number; mostBytes: number; mostValueBytes: number },
-    live: () => boolean,
+    demand: Demand,
   ) {
     this.#platform = platform;
     this.#outcomes = outcomes;
@@ -146,7 +145,7 @@ export class SharedWindow implements Window, Sink {
     this.#control = new Int32Array(this.#buffer, 0, layout.words);
     this.#deadlines = new Float64Array(this.#buffer, layout.deadline * 4, layout.slots);
     this.#bells = new Bells(this.#control, layout);
-    this.#loop = new HostLoop(this.#control, platform.clock, platform, () => this.#drain(), live);
+    this.#loop = new HostLoop(this.#control, platform.clock, platform, () => this.#drain(), demand);
     this.#heap = new HeapSink(options.mostValueBytes);
     this.#arena = new Arena(options.mostBytes, memoryOver, (index, buffer) => this.#onSegment(index, buffer));
     this.#definitions = new DefinitionWriter(
@@ -310,9 +309,9 @@ export class SharedWindow implements Window, Sink {
     return this.#calls.filter(call => call !== null);
   }
 
-  /** See `Placement.idle`. */
-  idle(): void {
-    this.#loop.settle();
+  /** See `Placement.reviewHold`. */
+  reviewHold(): void {
+    this.#loop.reviewHold();
   }
 
   // ---- lanes --------------------------------------------------------------------------------------------

@@ -1,0 +1,238 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Call, NOWHERE } from '../src/lane/call.ts';
+import type { Lane, Outcomes } from '../src/lane/lane.ts';
+import { clock, clone } from '../src/place/node.ts';
+import { nodeCodec } from '../src/place/node-codec.ts';
+import {
+  CLAIMED,
+  DONE,
+  FREE,
+  HEAD,
+  Layout,
+  PUBLISHED,
+  SLOT_WORDS,
+  STARTED,
+  STATUS_BITS,
+  STATUS_MASK,
+  type ToLane,
+  type WindowMemory,
+} from '../src/transport/layout.ts';
+import { LaneLoop } from '../src/transport/lane-loop.ts';
+import { SharedWindow } from '../src/transport/window.ts';
+import { OneAtATime } from '../src/worker/context.ts';
+import { Tasks } from '../src/worker/tasks.ts';
+
+const flushed = () => new Promise<void>(resolve => setImmediate(resolve));
+
+class Recorder implements Outcomes {
+  readonly outcomes: { call: Call; failed: boolean; value: unknown }[] = [];
+  finishedCalls = 0;
+  settle(call: Call, failed: boolean, value: unknown): void {
+    this.outcomes.push({ call, failed, value });
+    call.settled = true;
+  }
+  finished(): void {
+    this.finishedCalls++;
+  }
+}
+
+/** A window with a seat whose lane is played by the test: it moves the slots' words by hand. */
+function open({ slots = 8, mostBytes = 1 << 20, seats = 2 } = {}) {
+  const recorder = new Recorder();
+  const platform = { clock, codec: nodeCodec, clone, turn: () => {}, keepAlive: () => {} };
+  const window = new SharedWindow(platform, recorder, { seats, slots, mostBytes, mostValueBytes: 1 << 24 }, { live: () => true, holds: () => true });
+  window.capacity = 1;
+  const posted: ToLane[] = [];
+  const ended: unknown[] = [];
+  const lane = { id: 1, active: false, end: (cause: unknown) => ended.push(cause) } as unknown as Lane;
+  const memory = window.seat(lane, message => posted.push(message));
+  const layout = new Layout(seats, slots);
+  const control = new Int32Array(memory.control, 0, layout.words);
+  const fn = window.defineFunction('f');
+  const encode = (...args: unknown[]) => {
+    const call = new Call(fn);
+    assert.ok(window.encode(call, args, [], Number.POSITIVE_INFINITY));
+    return call;
+  };
+  const hand = (...args: unknown[]) => {
+    const call = encode(...args);
+    window.hand(call);
+    return call;
+  };
+  const state = (call: Call) => control[layout.slot0 + call.slot * SLOT_WORDS];
+  const setState = (call: Call, status: number) => {
+    control[layout.slot0 + call.slot * SLOT_WORDS] = status | (memory.seat << STATUS_BITS);
+  };
+  return { window, recorder, lane, memory, layout, control, posted, ended, encode, hand, state, setState };
+}
+
+/** A real lane on the test's own thread. */
+function laneOn(memory: WindowMemory, tasks: Record<string, (...args: any[]) => unknown>): LaneLoop {
+  const platform = { codec: nodeCodec, cores: 1, now: clock.now, turn: (next: () => void) => void setImmediate(next), post: () => {} };
+  const lane = new LaneLoop(platform, memory, new Tasks(tasks, 'test'), { laneId: 1, concurrency: 1 }, new OneAtATime());
+  lane.start();
+  return lane;
+}
+
+describe('the window', () => {
+  it('shows a burst of calls at once, in order, when the microtask comes', async () => {
+    const { hand, control, layout, state } = open();
+    const calls = [hand(1), hand(2), hand(3)];
+    assert.equal(control[HEAD], 0);
+    assert.ok(calls.every(call => state(call) === PUBLISHED));
+    await null;
+    assert.equal(control[HEAD], 3);
+    assert.deepEqual([0, 1, 2].map(i => control[layout.ring + i]), calls.map(call => call.slot));
+  });
+
+  it('takes back what is published, and nothing that a lane has', async () => {
+    const { window, hand, setState } = open();
+    const [free, claimed, started, done] = [hand(1), hand(2), hand(3), hand(4)];
+    await null;
+    setState(claimed, CLAIMED);
+    setState(started, STARTED);
+    setState(done, DONE);
+    assert.equal(window.recall(free), true);
+    assert.equal(free.slot, NOWHERE);
+    for (const call of [claimed, started, done]) assert.equal(window.recall(call), false);
+    assert.equal(window.handed().length, 3);
+  });
+
+  it('sorts what a lost lane left by the states of its slots', async () => {
+    const { window, memory, hand, setState, state } = open();
+    const [published, claimed, started, done] = [hand(1), hand(2), hand(3), hand(4)];
+    await null;
+    setState(claimed, CLAIMED);
+    setState(started, STARTED);
+    setState(done, DONE); // finished, but its answer was never shown
+    const left = window.vacate(memory.seat);
+    assert.deepEqual(left, { unstarted: [claimed], started: [started, done] });
+    assert.equal(claimed.losses, 1);
+    assert.equal(state(published), PUBLISHED, 'what it had not claimed stays for others');
+    assert.deepEqual(window.handed(), [published]);
+  });
+
+  it('gives a claimed call with moved values up as started: they are gone with the lane', async () => {
+    const { window, memory, posted, setState } = open();
+    const buffer = new ArrayBuffer(8);
+    const call = new Call(window.defineFunction('f'));
+    window.encode(call, [buffer], [buffer], 100);
+    window.hand(call);
+    await null;
+    setState(call, CLAIMED);
+    window.onMessage(memory.seat, { kind: 'need', slot: call.slot });
+    assert.equal(posted.at(-1)?.kind, 'side');
+    assert.deepEqual(window.vacate(memory.seat), { unstarted: [], started: [call] });
+  });
+
+  it('frees every slot and all arguments, whatever became of the calls', async () => {
+    const { window, memory, hand, setState } = open({ slots: 8 });
+    for (let round = 0; round < 200; round++) {
+      const calls = Array.from({ length: 8 }, () => hand(new Uint8Array(20_000)));
+      await null;
+      for (const call of calls.slice(0, 4)) {
+        assert.ok(window.recall(call));
+        window.discard(call);
+      }
+      for (const call of calls.slice(4)) setState(call, STARTED);
+      const again = { id: 1, active: false, end() {} } as unknown as Lane;
+      for (const call of window.vacate(memory.seat).started) window.discard(call);
+      assert.equal(window.seat(again, () => {}).seat, memory.seat);
+      assert.ok(calls.every(call => call.slot === NOWHERE));
+    }
+    assert.equal(window.room(), 8);
+  });
+
+  it('goes on when the ring is full of entries whose calls were taken back', async () => {
+    const { window, memory, hand, encode, recorder } = open({ slots: 8 });
+    const first = hand('first');
+    for (let i = 0; i < 100; i++) {
+      const call = hand(i);
+      await null;
+      assert.ok(window.recall(call));
+      window.discard(call);
+    }
+    const last = encode('last');
+    window.hand(last);
+    await null;
+    laneOn(memory, { f: value => value });
+    await flushed();
+    window.vacate(memory.seat);
+    assert.deepEqual(recorder.outcomes.map(({ call, value }) => [call === first || call === last, value]), [
+      [true, 'first'],
+      [true, 'last'],
+    ]);
+  });
+
+  it('runs a call once although two ring entries lead to its slot', async () => {
+    const { window, memory, hand, recorder } = open({ slots: 8 });
+    const taken = hand('taken back');
+    await null;
+    window.recall(taken);
+    hand('again'); // gets the same slot, which the old entry still names
+    await null;
+    let runs = 0;
+    laneOn(memory, { f: value => [value, ++runs] });
+    await flushed();
+    window.vacate(memory.seat);
+    assert.deepEqual(recorder.outcomes.map(({ value }) => value), [['again', 1]]);
+  });
+});
+
+describe('a lane that damages the shared memory', () => {
+  const damages: [string, (at: ReturnType<typeof open>, call: Call) => void][] = [
+    ['shows replies that it has not written', ({ control, layout, memory }) => void (control[layout.seat(memory.seat) + 1] = 1 << 20)],
+    ['shows a negative count', ({ control, layout, memory }) => void (control[layout.seat(memory.seat) + 1] = -8)],
+    [
+      'answers a call that it does not have',
+      ({ window, memory }) =>
+        window.onMessage(memory.seat, { kind: 'reply', slot: 5, failed: false, bytes: new ArrayBuffer(8), length: 1, values: [] }),
+    ],
+    [
+      'answers with an impossible slot',
+      ({ window, memory }) =>
+        window.onMessage(memory.seat, { kind: 'reply', slot: 1e9, failed: false, bytes: new ArrayBuffer(8), length: 1, values: [] }),
+    ],
+    ['asks for values of a call that it has not claimed', ({ window, memory }, call) => window.onMessage(memory.seat, { kind: 'need', slot: call.slot })],
+    [
+      'answers with more bytes than it sent',
+      (at, call) => {
+        at.setState(call, DONE);
+        at.window.onMessage(at.memory.seat, { kind: 'reply', slot: call.slot, failed: false, bytes: new ArrayBuffer(8), length: 9, values: [] });
+      },
+    ],
+  ];
+  for (const [what, damage] of damages) {
+    it(`${what}: it is ended with PROTOCOL, and the call is not lost`, async () => {
+      const at = open();
+      const call = at.hand(1);
+      await null;
+      damage(at, call);
+      at.window.vacate(at.memory.seat);
+      assert.equal((at.ended[0] as any)?.code, 'ERR_HOTLANE_PROTOCOL');
+      assert.equal(at.recorder.outcomes.length, 0);
+    });
+  }
+
+  it('sends bytes that no value has: that call rejects with PROTOCOL', async () => {
+    const at = open();
+    const call = at.hand(1);
+    await null;
+    at.setState(call, DONE);
+    const bytes = new Uint8Array(16).fill(0xff).buffer;
+    at.window.onMessage(at.memory.seat, { kind: 'reply', slot: call.slot, failed: false, bytes, length: 16, values: [] });
+    assert.equal(at.recorder.outcomes[0].failed, true);
+    assert.equal((at.recorder.outcomes[0].value as any).code, 'ERR_HOTLANE_PROTOCOL');
+  });
+});
+
+describe('slot words', () => {
+  it('keep status and seat apart', () => {
+    for (const status of [FREE, PUBLISHED, CLAIMED, STARTED, DONE]) {
+      const word = status | (1023 << STATUS_BITS);
+      assert.equal(word & STATUS_MASK, status);
+      assert.equal(word >> STATUS_BITS, 1023);
+    }
+  });
+});
