@@ -33,7 +33,11 @@ export class HotlaneError extends Error {
 
   static {
     // On the prototype, so that it is neither an own property nor in the way of structured clones.
-    Object.defineProperty(HotlaneError.prototype, 'name', { value: 'HotlaneError', writable: true, configurable: true });
+    Object.defineProperty(HotlaneError.prototype, 'name', {
+      value: 'HotlaneError',
+      writable: true,
+      configurable: true,
+    });
   }
 }
 

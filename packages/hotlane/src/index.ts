@@ -1,4 +1,4 @@
-import { resolvePoolOptions, type PoolOptions } from './options.ts';
+import { type PoolOptions, resolvePoolOptions } from './options.ts';
 import { InlinePlacement } from './place/inline.ts';
 import { type ModuleReference, resolveModule } from './place/load.ts';
 import { clock, cores } from './place/node.ts';
@@ -12,7 +12,16 @@ export type { MapOptions, MapOutcome } from './map.ts';
 export type { CallOptions, LaneOptions, PoolOptions } from './options.ts';
 export type { ModuleReference } from './place/load.ts';
 export type { Pool, PoolStats } from './pool.ts';
-export type { Argument, Arguments, Broadcasts, Calls, FunctionNames, NotCloneable, Remote, TaskModule } from './types.ts';
+export type {
+  Argument,
+  Arguments,
+  Broadcasts,
+  Calls,
+  FunctionNames,
+  NotCloneable,
+  Remote,
+  TaskModule,
+} from './types.ts';
 
 /**
  * Makes a pool that runs the functions of a module on other threads.
@@ -29,7 +38,10 @@ export type { Argument, Arguments, Broadcasts, Calls, FunctionNames, NotCloneabl
  * @throws HotlaneError OPTION for an option or a module reference that cannot be right. That the module is missing
  *   or fails to load is told by the calls, with LANE_START.
  */
-export function createPool<M extends TaskModule = AnyModule>(module: ModuleReference, options?: PoolOptions): Pool<M> {
+export function createPool<M extends TaskModule = AnyModule>(
+  module: ModuleReference,
+  options?: PoolOptions,
+): Pool<M> {
   const resolved = resolvePoolOptions(options, cores);
   const url = resolveModule(module);
   const pool = new LanePool(resolved, clock, (outcomes, demand) =>

@@ -122,7 +122,9 @@ export async function* mapCalls<I>(
         wake();
         const { index, input, failed, value } = head;
         if (errors === 'return') {
-          yield failed ? { status: 'rejected', index, input, reason: value } : { status: 'fulfilled', index, input, value };
+          yield failed
+            ? { status: 'rejected', index, input, reason: value }
+            : { status: 'fulfilled', index, input, value };
         } else if (failed) throw value;
         else yield value;
       } else if (exhausted && open === 0) return;
@@ -140,17 +142,26 @@ export async function* mapCalls<I>(
 export function checkMapOptions(options: MapOptions): void {
   for (const key of Object.keys(options)) {
     if (!KEYS.includes(key)) {
-      throw new HotlaneError('OPTION', `\`map\`: there is no option \`${key}\`. Known are ${KEYS.map(k => `\`${k}\``).join(', ')}.`);
+      throw new HotlaneError(
+        'OPTION',
+        `\`map\`: there is no option \`${key}\`. Known are ${KEYS.map(k => `\`${k}\``).join(', ')}.`,
+      );
     }
   }
   for (const key of ['inFlight', 'window'] as const) {
     const value = options[key];
     if (value !== undefined && !(Number.isInteger(value) && value >= 1)) {
-      throw new HotlaneError('OPTION', `\`map\`, option \`${key}\`: expected a whole number of 1 or more, got ${show(value)}.`);
+      throw new HotlaneError(
+        'OPTION',
+        `\`map\`, option \`${key}\`: expected a whole number of 1 or more, got ${show(value)}.`,
+      );
     }
   }
   if (options.errors !== undefined && options.errors !== 'throw' && options.errors !== 'return') {
-    throw new HotlaneError('OPTION', `\`map\`, option \`errors\`: expected 'throw' or 'return', got ${show(options.errors)}.`);
+    throw new HotlaneError(
+      'OPTION',
+      `\`map\`, option \`errors\`: expected 'throw' or 'return', got ${show(options.errors)}.`,
+    );
   }
 }
 
@@ -158,6 +169,7 @@ function iterate<I>(inputs: Iterable<I> | AsyncIterable<I>): Iterator<I> | Async
   if (typeof (inputs as AsyncIterable<I>)?.[Symbol.asyncIterator] === 'function') {
     return (inputs as AsyncIterable<I>)[Symbol.asyncIterator]();
   }
-  if (typeof (inputs as Iterable<I>)?.[Symbol.iterator] === 'function') return (inputs as Iterable<I>)[Symbol.iterator]();
+  if (typeof (inputs as Iterable<I>)?.[Symbol.iterator] === 'function')
+    return (inputs as Iterable<I>)[Symbol.iterator]();
   throw new HotlaneError('OPTION', `\`map\`: expected inputs that can be iterated, got ${show(inputs)}.`);
 }

@@ -65,7 +65,15 @@ const MOST_LANES = 1024;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const MIB = 1024 * 1024;
 
-const POOL_KEYS = ['placement', 'lanes', 'concurrency', 'maxQueue', 'maxQueuedBytes', 'deadlineMs', 'graceMs'];
+const POOL_KEYS = [
+  'placement',
+  'lanes',
+  'concurrency',
+  'maxQueue',
+  'maxQueuedBytes',
+  'deadlineMs',
+  'graceMs',
+];
 const LANE_KEYS = ['min', 'max', 'lingerMs'];
 const CALL_KEYS = ['signal', 'deadlineMs', 'graceMs', 'transfer'];
 
@@ -105,7 +113,8 @@ function count(option: string, value: unknown, fallback: number): number {
 /** Milliseconds; more than a timer can count is as good as Infinity. */
 function duration(option: string, value: unknown, fallback: number): number {
   if (value === undefined) return fallback;
-  if (typeof value !== 'number' || !(value >= 0)) refuse(option, 'milliseconds: a number of 0 or more, or Infinity', value);
+  if (typeof value !== 'number' || !(value >= 0))
+    refuse(option, 'milliseconds: a number of 0 or more, or Infinity', value);
   return value > LONGEST_TIMER_MS ? Number.POSITIVE_INFINITY : value;
 }
 
@@ -120,7 +129,8 @@ export function resolvePoolOptions(options: PoolOptions | undefined, cores: numb
   const given = options ?? {};
   checkObject('options', given, POOL_KEYS);
   const placement = given.placement ?? 'thread';
-  if (placement !== 'thread' && placement !== 'inline') refuse('placement', "'thread' or 'inline'", placement);
+  if (placement !== 'thread' && placement !== 'inline')
+    refuse('placement', "'thread' or 'inline'", placement);
   const usual = placement === 'inline' ? 1 : cores;
 
   let minLanes = 0;
@@ -161,7 +171,10 @@ export function resolvePoolOptions(options: PoolOptions | undefined, cores: numb
 export function checkCallOptions(options: CallOptions): CallOptions {
   checkObject('with(options)', options, CALL_KEYS);
   const { signal, transfer } = options;
-  if (signal !== undefined && !(typeof signal === 'object' && signal !== null && typeof signal.aborted === 'boolean')) {
+  if (
+    signal !== undefined &&
+    !(typeof signal === 'object' && signal !== null && typeof signal.aborted === 'boolean')
+  ) {
     refuse('signal', 'an AbortSignal', signal);
   }
   if (transfer !== undefined) {

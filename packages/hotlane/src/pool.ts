@@ -141,7 +141,11 @@ export class LanePool implements Outcomes, FleetOwner {
     });
   }
 
-  map(name: string, inputs: Iterable<unknown> | AsyncIterable<unknown>, options: MapOptions = {}): AsyncGenerator {
+  map(
+    name: string,
+    inputs: Iterable<unknown> | AsyncIterable<unknown>,
+    options: MapOptions = {},
+  ): AsyncGenerator {
     if (typeof name !== 'string') {
       throw new HotlaneError('OPTION', `\`map\`: expected a function's name first, got ${show(name)}.`);
     }
@@ -149,7 +153,12 @@ export class LanePool implements Outcomes, FleetOwner {
     const fn = this.#number(name);
     const { deadlineMs } = options;
     const usual = Math.max(64, 4 * this.#options.maxLanes * this.#options.concurrency);
-    return mapCalls((input, signal) => this.#invoke(fn, [input], { signal, deadlineMs }, null), inputs, options, usual);
+    return mapCalls(
+      (input, signal) => this.#invoke(fn, [input], { signal, deadlineMs }, null),
+      inputs,
+      options,
+      usual,
+    );
   }
 
   stats(): PoolStats {
@@ -230,7 +239,13 @@ export class LanePool implements Outcomes, FleetOwner {
       call.deadlineAt = this.#clock.now() + deadlineMs;
       call.watch.timer = this.#clock.setTimer(deadlineMs, () => {
         const name = this.#names[call.fn];
-        this.#cancel(call, new HotlaneError('DEADLINE', `\`${name}\` did not finish within its deadline of ${deadlineMs} ms, waiting included.`));
+        this.#cancel(
+          call,
+          new HotlaneError(
+            'DEADLINE',
+            `\`${name}\` did not finish within its deadline of ${deadlineMs} ms, waiting included.`,
+          ),
+        );
       });
     }
   }
@@ -344,22 +359,32 @@ export class LanePool implements Outcomes, FleetOwner {
   onCannotStart(cause: unknown): void {
     for (const call of [...(this.#placement.window?.recallAll() ?? []), ...this.#scheduler.takeAll()]) {
       const known = isHotlaneError(cause, 'LANE_START');
-      const message = known ? cause.message : `No lane could be started: ${(cause as Error)?.message ?? String(cause)}`;
-      this.settle(call, true, new HotlaneError('LANE_START', message, { cause: known ? cause.cause : cause }));
+      const message = known
+        ? cause.message
+        : `No lane could be started: ${(cause as Error)?.message ?? String(cause)}`;
+      this.settle(
+        call,
+        true,
+        new HotlaneError('LANE_START', message, { cause: known ? cause.cause : cause }),
+      );
       this.#giveUp(call);
     }
   }
 
   #laneLost(lane: Lane, call: Call, when: string): HotlaneError {
     const name = this.#names[call.fn];
-    const why = isHotlaneError(lane.cause) ? lane.cause.message : `Its thread ended with: ${(lane.cause as Error)?.message ?? 'no error'}.`;
+    const why = isHotlaneError(lane.cause)
+      ? lane.cause.message
+      : `Its thread ended with: ${(lane.cause as Error)?.message ?? 'no error'}.`;
     const then =
       when === 'while it ran'
         ? 'The call may have had effects, so it was not run again.'
         : call.lane !== null
           ? 'It was meant for this lane only.'
           : `${MOST_LOSSES} lanes were lost that held it, so it was given up.`;
-    return new HotlaneError('LANE_LOST', `\`${name}\` lost lane ${lane.id} ${when}. ${why} ${then}`, { cause: lane.cause });
+    return new HotlaneError('LANE_LOST', `\`${name}\` lost lane ${lane.id} ${when}. ${why} ${then}`, {
+      cause: lane.cause,
+    });
   }
 
   // ---- the end -------------------------------------------------------------------------------------------

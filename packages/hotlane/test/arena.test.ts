@@ -13,7 +13,11 @@ describe('the arena', () => {
         fc.array(
           fc.oneof(
             fc.record({ kind: fc.constant('small' as const), bytes: fc.integer({ min: 1, max: 3_000 }) }),
-            fc.record({ kind: fc.constant('run' as const), bytes: fc.integer({ min: 1, max: 200_000 }), keep: fc.double({ min: 0, max: 1, noNaN: true }) }),
+            fc.record({
+              kind: fc.constant('run' as const),
+              bytes: fc.integer({ min: 1, max: 200_000 }),
+              keep: fc.double({ min: 0, max: 1, noNaN: true }),
+            }),
             fc.record({ kind: fc.constant('free' as const), which: fc.nat() }),
           ),
           { maxLength: 300 },
@@ -25,7 +29,10 @@ describe('the arena', () => {
             assert.equal(start % 8, 0);
             assert.ok(start + bytes <= arena.memory(segment).bytes.length);
             for (const other of live) {
-              const apart = other.segment !== segment || other.start + other.bytes <= start || start + bytes <= other.start;
+              const apart =
+                other.segment !== segment ||
+                other.start + other.bytes <= start ||
+                start + bytes <= other.start;
               assert.ok(apart, `${start}+${bytes} overlaps ${other.start}+${other.bytes}`);
             }
             live.push({ segment, start, bytes });

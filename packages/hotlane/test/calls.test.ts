@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { MessageChannel } from 'node:worker_threads';
 import { describe, it } from 'node:test';
+import { MessageChannel } from 'node:worker_threads';
 import { code, leavesNothingBehind, PLACEMENTS, tasksPool, until } from './support.ts';
 
 leavesNothingBehind();
@@ -59,7 +59,10 @@ for (const placement of PLACEMENTS) {
     it('can be made before any lane is up, and all are answered', async () => {
       await using pool = tasksPool({ placement, lanes: 2 });
       const results = await Promise.all(Array.from({ length: 5_000 }, (_, i) => pool.call.add(i, 1)));
-      assert.deepEqual(results, Array.from({ length: 5_000 }, (_, i) => i + 1));
+      assert.deepEqual(
+        results,
+        Array.from({ length: 5_000 }, (_, i) => i + 1),
+      );
     });
 
     it('reject, one by one, when an argument cannot be cloned, and name its path', async () => {
@@ -78,7 +81,11 @@ for (const placement of PLACEMENTS) {
 
     it('pass on what a getter among the arguments throws, and survive calls made inside one', async () => {
       await using pool = tasksPool({ placement });
-      const broken = { get x() { throw new RangeError('getter'); } };
+      const broken = {
+        get x() {
+          throw new RangeError('getter');
+        },
+      };
       await assert.rejects(pool.call.echo(broken), RangeError);
       let inner: Promise<number> | undefined;
       const nested = {
@@ -89,7 +96,11 @@ for (const placement of PLACEMENTS) {
         },
         after: [1, 2, 3],
       };
-      assert.deepEqual(await pool.call.echo<unknown>(nested), { before: nested.before, sum: 'outer', after: [1, 2, 3] });
+      assert.deepEqual(await pool.call.echo(nested), {
+        before: nested.before,
+        sum: 'outer',
+        after: [1, 2, 3],
+      });
       assert.equal(await inner, 42);
     });
 
@@ -148,11 +159,16 @@ for (const placement of PLACEMENTS) {
       await using pool = tasksPool({ placement, lanes: 2 });
       const sizes = [0, 1, 100, 16_000, 16_384, 70_000, 1 << 20, 5_000_000, 40_000_000];
       const results = await Promise.all(
-        sizes.flatMap(size => [0, 1].map(async salt => {
-          const value = new Uint8Array(size).fill(salt + 1);
-          const result = await pool.call.echo(value);
-          return result.length === size && (size === 0 || (result[0] === salt + 1 && result[size - 1] === salt + 1));
-        })),
+        sizes.flatMap(size =>
+          [0, 1].map(async salt => {
+            const value = new Uint8Array(size).fill(salt + 1);
+            const result = (await pool.call.echo(value)) as Uint8Array;
+            return (
+              result.length === size &&
+              (size === 0 || (result[0] === salt + 1 && result[size - 1] === salt + 1))
+            );
+          }),
+        ),
       );
       assert.ok(results.every(Boolean));
     });
@@ -200,7 +216,10 @@ for (const placement of PLACEMENTS) {
       await using pool = tasksPool({ placement, lanes: 2 });
       await until(() => pool.stats().lanes.every(lane => lane.state === 'up'));
       const all = await Promise.all(Array.from({ length: 500 }, (_, i) => pool.broadcast.add(i, 1)));
-      assert.deepEqual(all, Array.from({ length: 500 }, (_, i) => [i + 1, i + 1]));
+      assert.deepEqual(
+        all,
+        Array.from({ length: 500 }, (_, i) => [i + 1, i + 1]),
+      );
     });
   });
 

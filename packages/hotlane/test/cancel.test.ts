@@ -10,7 +10,10 @@ for (const placement of PLACEMENTS) {
     it('a call with a signal that has fired is not accepted', async () => {
       await using pool = tasksPool({ placement });
       const reason = new Error('before');
-      await assert.rejects(pool.with({ signal: AbortSignal.abort(reason) }).add(1, 1), error => error === reason);
+      await assert.rejects(
+        pool.with({ signal: AbortSignal.abort(reason) }).add(1, 1),
+        error => error === reason,
+      );
       assert.equal(pool.stats().lanes.length, 0, 'not even a lane was started for it');
     });
 
@@ -39,7 +42,11 @@ for (const placement of PLACEMENTS) {
       stop.abort(new Error('stop it'));
       await assert.rejects(call, /stop it/);
       await until(() => pool.stats().running === 0);
-      assert.deepEqual(pool.stats().lanes.map(lane => lane.id), [1], 'the lane lives on');
+      assert.deepEqual(
+        pool.stats().lanes.map(lane => lane.id),
+        [1],
+        'the lane lives on',
+      );
     });
 
     it('one listener serves all calls of one signal, and none is left', async () => {
@@ -95,7 +102,10 @@ describe('a call that goes on although it was cancelled', () => {
   it('is ended with its lane after graceMs; what waited runs in another', async () => {
     await using pool = tasksPool({ lanes: 1, graceMs: 20 });
     const stop = new AbortController();
-    const endless = assert.rejects(pool.with({ signal: stop.signal }).loopForever(), error => error === 'stop');
+    const endless = assert.rejects(
+      pool.with({ signal: stop.signal }).loopForever(),
+      error => error === 'stop',
+    );
     await until(() => pool.stats().running === 1);
     const next = pool.call.laneId();
     stop.abort('stop');

@@ -23,7 +23,14 @@ describe('map', () => {
     const shared = counters();
     // The first input is held until the second has come out.
     const results: unknown[] = [];
-    for await (const value of pool.map('holdFirst' as 'echo', [{ shared, hold: true }, { shared, hold: false }] as any[], { ordered: false })) {
+    for await (const value of pool.map(
+      'holdFirst' as 'echo',
+      [
+        { shared, hold: true },
+        { shared, hold: false },
+      ] as any[],
+      { ordered: false },
+    )) {
       results.push(value);
       Atomics.store(shared, 1, 1);
       Atomics.notify(shared, 1);

@@ -19,7 +19,12 @@ function write(name: string, text: string): string {
   return path;
 }
 
-async function callOnce(module: string | URL, placement: 'thread' | 'inline', name: string, ...args: unknown[]): Promise<unknown> {
+async function callOnce(
+  module: string | URL,
+  placement: 'thread' | 'inline',
+  name: string,
+  ...args: unknown[]
+): Promise<unknown> {
   await using pool = createPool(module, { placement });
   return await pool.call[name](...args);
 }
@@ -37,7 +42,10 @@ for (const placement of PLACEMENTS) {
     });
 
     it('can be CommonJS: an object, a function, and names that only run time shows', async () => {
-      const object = write('object.cjs', 'const name = "hid" + "den"; module.exports = { double: x => x * 2, [name]: x => x + 1 };');
+      const object = write(
+        'object.cjs',
+        'const name = "hid" + "den"; module.exports = { double: x => x * 2, [name]: x => x + 1 };',
+      );
       assert.equal(await callOnce(object, placement, 'double', 4), 8);
       assert.equal(await callOnce(object, placement, 'hidden', 4), 5);
       const fn = write('function.cjs', 'module.exports = x => x * 5;');
@@ -52,20 +60,34 @@ for (const placement of PLACEMENTS) {
     it('are named by a URL, a file URL as text, an absolute and a relative path', async () => {
       const path = write('named.mjs', 'export const one = () => 1;');
       const relativePath = relative(process.cwd(), path);
-      const names = [pathToFileURL(path), pathToFileURL(path).href, path, relativePath.startsWith('.') ? relativePath : `./${relativePath}`];
+      const names = [
+        pathToFileURL(path),
+        pathToFileURL(path).href,
+        path,
+        relativePath.startsWith('.') ? relativePath : `./${relativePath}`,
+      ];
       for (const name of names) assert.equal(await callOnce(name, placement, 'one'), 1);
     });
 
     it('can be packages, named as in an import, and built-in modules', async () => {
-      assert.equal(await callOnce('pure-rand/distribution/uniformInt', placement, 'nope').catch(e => e.code), 'ERR_HOTLANE_NO_FUNCTION');
+      assert.equal(
+        await callOnce('pure-rand/distribution/uniformInt', placement, 'nope').catch(e => e.code),
+        'ERR_HOTLANE_NO_FUNCTION',
+      );
       const packed = (await callOnce('node:zlib', placement, 'gzipSync', 'text')) as Uint8Array;
       assert.deepEqual([...packed.subarray(0, 2)], [0x1f, 0x8b]);
     });
 
     it('that are missing: the error names what was looked for', async () => {
       const missing = join(directory, 'missing.mjs');
-      await assert.rejects(callOnce(missing, placement, 'f'), code('LANE_START', new RegExp(`looked for ${missing}`)));
-      await assert.rejects(callOnce('no-such-package', placement, 'f'), code('LANE_START', /"no-such-package"/));
+      await assert.rejects(
+        callOnce(missing, placement, 'f'),
+        code('LANE_START', new RegExp(`looked for ${missing}`)),
+      );
+      await assert.rejects(
+        callOnce('no-such-package', placement, 'f'),
+        code('LANE_START', /"no-such-package"/),
+      );
       await assert.rejects(callOnce(directory, placement, 'f'), code('LANE_START', /is a directory/));
     });
 
@@ -106,7 +128,15 @@ for (const placement of PLACEMENTS) {
 
 describe('a reference that can be no module', () => {
   it('is refused when the pool is made', () => {
-    for (const bad of [undefined, null, 7, '', {}, 'https://example.com/x.js', new URL('http://example.com/x.js')]) {
+    for (const bad of [
+      undefined,
+      null,
+      7,
+      '',
+      {},
+      'https://example.com/x.js',
+      new URL('http://example.com/x.js'),
+    ]) {
       assert.throws(() => createPool(bad as string), code('OPTION', /Task module: expected/));
     }
     assert.doesNotThrow(() => fileURLToPath(fixture('tasks.ts')));

@@ -31,14 +31,20 @@ describe('options', () => {
 
   it('are checked in `with` and `map` too', async () => {
     await using pool = tasksPool();
-    assert.throws(() => pool.with({ signal: {} as AbortSignal }), code('OPTION', /`signal`: expected an AbortSignal, got an object/));
+    assert.throws(
+      () => pool.with({ signal: {} as AbortSignal }),
+      code('OPTION', /`signal`: expected an AbortSignal, got an object/),
+    );
     assert.throws(() => pool.with({ transfer: [1] as any }), code('OPTION', /`transfer\[0\]`/));
     assert.throws(() => pool.with({ deadlineMs: -5 }), code('OPTION', /`deadlineMs`/));
     assert.throws(() => pool.with({ deadline: 5 } as any), code('OPTION', /there is no `deadline`/));
     assert.throws(() => pool.with(null as any), code('OPTION'));
     assert.throws(() => pool.map('echo', [1], { inFlight: 0 }), code('OPTION', /`inFlight`/));
-    assert.throws(() => pool.map('echo', [1], { order: true } as any), code('OPTION', /there is no option `order`/));
-    assert.throws(() => pool.map((x: unknown) => x as any, [1]), code('OPTION', /a function's name/));
+    assert.throws(
+      () => pool.map('echo', [1], { order: true } as any),
+      code('OPTION', /there is no option `order`/),
+    );
+    assert.throws(() => pool.map(((x: unknown) => x) as any, [1]), code('OPTION', /a function's name/));
     await assert.rejects(pool.map('echo', 5 as any).next(), code('OPTION', /can be iterated, got 5/));
   });
 });

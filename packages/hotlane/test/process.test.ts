@@ -11,7 +11,10 @@ async function run(body: string, ...flags: string[]): Promise<string> {
     const tasks = ${JSON.stringify(fixture('tasks.ts').href)};
     ${body}`;
   const args = ['--conditions=hotlane-source', ...flags, '--input-type=module', '--eval', program];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: import.meta.dirname, timeout: 30_000 });
+  const { stdout } = await promisify(execFile)(process.execPath, args, {
+    cwd: import.meta.dirname,
+    timeout: 30_000,
+  });
   return stdout.trim();
 }
 

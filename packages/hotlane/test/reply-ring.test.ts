@@ -25,7 +25,10 @@ describe('the reply ring', () => {
   it('gives back whole and in order whatever fits, for any sizes and any rhythm of reading', () => {
     fc.assert(
       fc.property(
-        fc.array(fc.oneof(fc.record({ length: fc.integer({ min: 1, max: 700 }) }), fc.constant('read' as const)), { maxLength: 200 }),
+        fc.array(
+          fc.oneof(fc.record({ length: fc.integer({ min: 1, max: 700 }) }), fc.constant('read' as const)),
+          { maxLength: 200 },
+        ),
         steps => {
           const { write, reader, memory } = ring(1024);
           const written: { slot: number; length: number; mark: number }[] = [];
@@ -42,7 +45,8 @@ describe('the reply ring', () => {
           };
           steps.forEach((step, i) => {
             if (step === 'read') read();
-            else if (write(i, step.length, i & 255)) written.push({ slot: i, length: step.length, mark: i & 255 });
+            else if (write(i, step.length, i & 255))
+              written.push({ slot: i, length: step.length, mark: i & 255 });
           });
           read();
           assert.equal(written.length, 0);

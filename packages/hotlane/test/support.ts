@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { after, before } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createPool, isHotlaneError, type ErrorCode, type Pool, type PoolOptions } from 'hotlane';
+import { createPool, type ErrorCode, isHotlaneError, type Pool, type PoolOptions } from 'hotlane';
 
 export type Tasks = typeof import('./fixtures/tasks.ts');
 
@@ -19,7 +19,10 @@ export function tasksPool(options?: PoolOptions): Pool<Tasks> {
 /** For `assert.rejects`: an error of ours, of this kind, with this in its message. */
 export function code(expected: ErrorCode, message?: RegExp): (error: unknown) => boolean {
   return error => {
-    assert.ok(isHotlaneError(error, expected), `expected ${expected}, got ${String((error as Error)?.stack ?? error)}`);
+    assert.ok(
+      isHotlaneError(error, expected),
+      `expected ${expected}, got ${String((error as Error)?.stack ?? error)}`,
+    );
     if (message !== undefined) assert.match(error.message, message);
     return true;
   };
@@ -37,7 +40,9 @@ export function counters(): Int32Array {
 /** What the process holds: threads, and everything that would keep its event loop going. */
 export function holdings(): { threads: number; resources: string[] } {
   const threads = process.platform === 'linux' ? readdirSync('/proc/self/task').length : 0;
-  const resources = process.getActiveResourcesInfo().filter(name => /Worker|Port|Timeout|Immediate|FSEvent/.test(name));
+  const resources = process
+    .getActiveResourcesInfo()
+    .filter(name => /Worker|Port|Timeout|Immediate|FSEvent/.test(name));
   return { threads, resources: resources.sort() };
 }
 

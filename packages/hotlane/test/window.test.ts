@@ -4,6 +4,7 @@ import { Call, NOWHERE } from '../src/lane/call.ts';
 import type { Lane, Outcomes } from '../src/lane/lane.ts';
 import { clock, clone } from '../src/place/node.ts';
 import { nodeCodec } from '../src/place/node-codec.ts';
+import { LaneLoop } from '../src/transport/lane-loop.ts';
 import {
   CLAIMED,
   DONE,
@@ -11,6 +12,7 @@ import {
   HEAD,
   Layout,
   PUBLISHED,
+  REPLY_HEAD,
   SLOT_WORDS,
   STARTED,
   STATUS_BITS,
@@ -18,7 +20,6 @@ import {
   type ToLane,
   type WindowMemory,
 } from '../src/transport/layout.ts';
-import { LaneLoop } from '../src/transport/lane-loop.ts';
 import { SharedWindow } from '../src/transport/window.ts';
 import { OneAtATime } from '../src/worker/context.ts';
 import { Tasks } from '../src/worker/tasks.ts';
@@ -41,7 +42,12 @@ class Recorder implements Outcomes {
 function open({ slots = 8, mostBytes = 1 << 20, seats = 2 } = {}) {
   const recorder = new Recorder();
   const platform = { clock, codec: nodeCodec, clone, turn: () => {}, keepAlive: () => {} };
-  const window = new SharedWindow(platform, recorder, { seats, slots, mostBytes, mostValueBytes: 1 << 24 }, { live: () => true, holds: () => true });
+  const window = new SharedWindow(
+    platform,
+    recorder,
+    { seats, slots, mostBytes, mostValueBytes: 1 << 24 },
+    { live: () => true, holds: () => true },
+  );
   window.capacity = 1;
   const posted: ToLane[] = [];
   const ended: unknown[] = [];
@@ -69,8 +75,20 @@ function open({ slots = 8, mostBytes = 1 << 20, seats = 2 } = {}) {
 
 /** A real lane on the test's own thread. */
 function laneOn(memory: WindowMemory, tasks: Record<string, (...args: any[]) => unknown>): LaneLoop {
-  const platform = { codec: nodeCodec, cores: 1, now: clock.now, turn: (next: () => void) => void setImmediate(next), post: () => {} };
-  const lane = new LaneLoop(platform, memory, new Tasks(tasks, 'test'), { laneId: 1, concurrency: 1 }, new OneAtATime());
+  const platform = {
+    codec: nodeCodec,
+    cores: 1,
+    now: clock.now,
+    turn: (next: () => void) => void setImmediate(next),
+    post: () => {},
+  };
+  const lane = new LaneLoop(
+    platform,
+    memory,
+    new Tasks(tasks, 'test'),
+    { laneId: 1, concurrency: 1 },
+    new OneAtATime(),
+  );
   lane.start();
   return lane;
 }
@@ -83,7 +101,10 @@ describe('the window', () => {
     assert.ok(calls.every(call => state(call) === PUBLISHED));
     await null;
     assert.equal(control[HEAD], 3);
-    assert.deepEqual([0, 1, 2].map(i => control[layout.ring + i]), calls.map(call => call.slot));
+    assert.deepEqual(
+      [0, 1, 2].map(i => control[layout.ring + i]),
+      calls.map(call => call.slot),
+    );
   });
 
   it('takes back what is published, and nothing that a lane has', async () => {
@@ -159,10 +180,13 @@ describe('the window', () => {
     laneOn(memory, { f: value => value });
     await flushed();
     window.vacate(memory.seat);
-    assert.deepEqual(recorder.outcomes.map(({ call, value }) => [call === first || call === last, value]), [
-      [true, 'first'],
-      [true, 'last'],
-    ]);
+    assert.deepEqual(
+      recorder.outcomes.map(({ call, value }) => [call === first || call === last, value]),
+      [
+        [true, 'first'],
+        [true, 'last'],
+      ],
+    );
   });
 
   it('runs a call once although two ring entries lead to its slot', async () => {
@@ -176,30 +200,67 @@ describe('the window', () => {
     laneOn(memory, { f: value => [value, ++runs] });
     await flushed();
     window.vacate(memory.seat);
-    assert.deepEqual(recorder.outcomes.map(({ value }) => value), [['again', 1]]);
+    assert.deepEqual(
+      recorder.outcomes.map(({ value }) => value),
+      [['again', 1]],
+    );
   });
 });
 
 describe('a lane that damages the shared memory', () => {
   const damages: [string, (at: ReturnType<typeof open>, call: Call) => void][] = [
-    ['shows replies that it has not written', ({ control, layout, memory }) => void (control[layout.seat(memory.seat) + 1] = 1 << 20)],
-    ['shows a negative count', ({ control, layout, memory }) => void (control[layout.seat(memory.seat) + 1] = -8)],
+    [
+      'shows replies that it has not written',
+      ({ control, layout, memory }) => {
+        control[layout.seat(memory.seat) + REPLY_HEAD] = 1 << 20;
+      },
+    ],
+    [
+      'shows a negative count',
+      ({ control, layout, memory }) => {
+        control[layout.seat(memory.seat) + REPLY_HEAD] = -8;
+      },
+    ],
     [
       'answers a call that it does not have',
       ({ window, memory }) =>
-        window.onMessage(memory.seat, { kind: 'reply', slot: 5, failed: false, bytes: new ArrayBuffer(8), length: 1, values: [] }),
+        window.onMessage(memory.seat, {
+          kind: 'reply',
+          slot: 5,
+          failed: false,
+          bytes: new ArrayBuffer(8),
+          length: 1,
+          values: [],
+        }),
     ],
     [
       'answers with an impossible slot',
       ({ window, memory }) =>
-        window.onMessage(memory.seat, { kind: 'reply', slot: 1e9, failed: false, bytes: new ArrayBuffer(8), length: 1, values: [] }),
+        window.onMessage(memory.seat, {
+          kind: 'reply',
+          slot: 1e9,
+          failed: false,
+          bytes: new ArrayBuffer(8),
+          length: 1,
+          values: [],
+        }),
     ],
-    ['asks for values of a call that it has not claimed', ({ window, memory }, call) => window.onMessage(memory.seat, { kind: 'need', slot: call.slot })],
+    [
+      'asks for values of a call that it has not claimed',
+      ({ window, memory }, call) => window.onMessage(memory.seat, { kind: 'need', slot: call.slot }),
+    ],
     [
       'answers with more bytes than it sent',
       (at, call) => {
         at.setState(call, DONE);
-        at.window.onMessage(at.memory.seat, { kind: 'reply', slot: call.slot, failed: false, bytes: new ArrayBuffer(8), length: 9, values: [] });
+        at.window.onMessage(at.memory.seat, {
+          kind: 'reply',
+          slot: call.slot,
+          failed: false,
+          bytes: new ArrayBuffer(8),
+          length: 9,
+          values: [],
+        });
       },
     ],
   ];
@@ -221,7 +282,14 @@ describe('a lane that damages the shared memory', () => {
     await null;
     at.setState(call, DONE);
     const bytes = new Uint8Array(16).fill(0xff).buffer;
-    at.window.onMessage(at.memory.seat, { kind: 'reply', slot: call.slot, failed: false, bytes, length: 16, values: [] });
+    at.window.onMessage(at.memory.seat, {
+      kind: 'reply',
+      slot: call.slot,
+      failed: false,
+      bytes,
+      length: 16,
+      values: [],
+    });
     assert.equal(at.recorder.outcomes[0].failed, true);
     assert.equal((at.recorder.outcomes[0].value as any).code, 'ERR_HOTLANE_PROTOCOL');
   });

@@ -63,7 +63,8 @@ export class InlinePlacement implements Placement {
     call.memory = room.memory;
     call.start = room.start;
     this.#keepAlive.set(true);
-    if (side.length > 0 || transfer.length > 0) call.side = clone<SideValues>({ values: side, transfer }, transfer);
+    if (side.length > 0 || transfer.length > 0)
+      call.side = clone<SideValues>({ values: side, transfer }, transfer);
     return true;
   }
 
@@ -87,7 +88,15 @@ export class InlinePlacement implements Placement {
   }
 
   createLane(id: number, events: LaneEvents): Lane {
-    const lane = new InlineLane(id, this.#module, this.#concurrency, this, events, this.#outcomes, this.#tracker);
+    const lane = new InlineLane(
+      id,
+      this.#module,
+      this.#concurrency,
+      this,
+      events,
+      this.#outcomes,
+      this.#tracker,
+    );
     this.#lanes.add(lane);
     return lane;
   }
@@ -231,7 +240,8 @@ class InlineLane implements Lane, Answers, InvocationHost {
       const { encoder, decoder } = this.#answers;
       const length = encoder.encodeValue(value, EMPTY_ROOM, this.#heap, transfer);
       const { room, side } = encoder;
-      const moved = side.length > 0 || transfer.length > 0 ? clone({ values: side, transfer }, transfer).values : NOTHING;
+      const moved =
+        side.length > 0 || transfer.length > 0 ? clone({ values: side, transfer }, transfer).values : NOTHING;
       result = decoder.decodeValue(room.memory, room.start, room.start + length, moved);
     } catch (error) {
       failed = true;

@@ -24,8 +24,10 @@ export function resolveModule(reference: ModuleReference): string {
       `Task module: expected a URL (new URL('./tasks.js', import.meta.url)), a path or a package name, got ${show(reference)}.`,
     );
   }
-  if (/^[a-z][a-z0-9+.-]+:/i.test(reference) && !/^[a-z]:[\\/]/i.test(reference)) return checkUrl(new URL(reference));
-  if (/^(\.{0,2}[\\/]|\.{1,2}$|[a-z]:[\\/])/i.test(reference)) return pathToFileURL(resolvePath(reference)).href;
+  if (/^[a-z][a-z0-9+.-]+:/i.test(reference) && !/^[a-z]:[\\/]/i.test(reference))
+    return checkUrl(new URL(reference));
+  if (/^(\.{0,2}[\\/]|\.{1,2}$|[a-z]:[\\/])/i.test(reference))
+    return pathToFileURL(resolvePath(reference)).href;
   return findPackage(reference) ?? reference; // unfound: each lane looks again when it starts
 }
 
@@ -80,14 +82,17 @@ function describeFailure(url: string, error: unknown): string {
       return `Cannot find the task module: looked for ${wanted}. Pass new URL('./tasks.js', import.meta.url), or a path from the working directory ${process.cwd()}.`;
     }
   }
-  if (code === 'ERR_UNSUPPORTED_DIR_IMPORT') return `The task module ${wanted} is a directory; name a file in it.`;
+  if (code === 'ERR_UNSUPPORTED_DIR_IMPORT')
+    return `The task module ${wanted} is a directory; name a file in it.`;
   const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   return `The task module ${wanted} failed to load: ${what}`;
 }
 
 function describeMissingPackage(name: string): string {
   const path = resolvePath(name);
-  const hint = existsSync(path) ? `There is a file of that name: write ./${name}.` : 'For a file, begin the path with ./ or /.';
+  const hint = existsSync(path)
+    ? `There is a file of that name: write ./${name}.`
+    : 'For a file, begin the path with ./ or /.';
   return `Cannot find the package ${show(name)}: looked in node_modules from ${process.cwd()} upwards. ${hint}`;
 }
 

@@ -38,4 +38,3 @@ export function clone<T>(value: T, transfer: readonly object[]): T {
 }
 
 export const cores = availableParallelism();
-

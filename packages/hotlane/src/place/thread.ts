@@ -105,7 +105,12 @@ class ThreadLane implements Lane {
     port1.unref();
     const workerData: ThreadData = { port: port2, module, laneId: id, concurrency, window: shared };
     try {
-      const worker = new Worker(entry, { workerData, transferList: [port2], name: `hotlane ${id}`, execArgv });
+      const worker = new Worker(entry, {
+        workerData,
+        transferList: [port2],
+        name: `hotlane ${id}`,
+        execArgv,
+      });
       this.#worker = worker;
       worker.unref();
       worker.on('error', error => {

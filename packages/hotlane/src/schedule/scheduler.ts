@@ -26,6 +26,11 @@ export class Scheduler {
     return this.#waiting + this.#boundWaiting;
   }
 
+  /** How many places the queue takes, cancelled calls that were not cleared out yet included. */
+  get queueLength(): number {
+    return this.#queue.length;
+  }
+
   addOutlet(outlet: Outlet): void {
     this.#outlets.push(outlet);
     this.pump();
@@ -74,7 +79,7 @@ export class Scheduler {
 
   /** Takes a call back that has not started: true, and it never will. False: a lane has it. */
   recall(call: Call): boolean {
-    if (!call.queued) return call.outlet !== null && call.outlet.recall(call);
+    if (!call.queued) return call.outlet?.recall(call) ?? false;
     call.queued = false;
     if (call.lane !== null) {
       this.#boundWaiting--;

@@ -100,7 +100,9 @@ export class HostLoop {
       this.#quietSince = this.#clock.now();
     }
     const budget =
-      this.#usual > LONGEST_POLL_MS ? 0 : Math.min(LONGEST_POLL_MS, Math.max(SHORTEST_POLL_MS, 4 * this.#usual));
+      this.#usual > LONGEST_POLL_MS
+        ? 0
+        : Math.min(LONGEST_POLL_MS, Math.max(SHORTEST_POLL_MS, 4 * this.#usual));
     if (this.#quietSince === 0 ? budget > 0 : this.#clock.now() - this.#quietSince < budget) {
       this.#turns.turn(this.#poll);
       return;

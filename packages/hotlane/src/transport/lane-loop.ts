@@ -163,7 +163,14 @@ export class LaneLoop implements Answers, InvocationHost {
     );
     this.#decoder = new Decoder(codec, this.#definitions);
     const replies = memoryOver(memory.replies);
-    const ownLog = new DefinitionWriter(replies, control, this.#mine + LANE_DEFINED, 0, LANE_LOG_BYTES, codec);
+    const ownLog = new DefinitionWriter(
+      replies,
+      control,
+      this.#mine + LANE_DEFINED,
+      0,
+      LANE_LOG_BYTES,
+      codec,
+    );
     this.#encoder = new Encoder(codec, ownLog);
     this.#writer = new ReplyWriter(
       replies,
@@ -272,7 +279,8 @@ export class LaneLoop implements Answers, InvocationHost {
       const slot = control[layout.inbox(this.#seat) + (own & (INBOX - 1))];
       own = (own + 1) | 0;
       // Against a recall; as below.
-      const won = Atomics.compareExchange(control, layout.slot0 + slot * SLOT_WORDS, PUBLISHED, claimed) === PUBLISHED;
+      const won =
+        Atomics.compareExchange(control, layout.slot0 + slot * SLOT_WORDS, PUBLISHED, claimed) === PUBLISHED;
       // Orders our reads of the inbox before the host's next writes to it.
       Atomics.store(control, mine + INBOX_TAIL, own);
       if (won) return slot;
@@ -285,7 +293,8 @@ export class LaneLoop implements Answers, InvocationHost {
       // call than TAIL says, but if it is PUBLISHED it is ours to take as well.
       const slot = control[layout.ring + (tail & layout.ringMask)];
       // Against other lanes and a recall: one compare-and-swap wins. Orders the descriptor after PUBLISHED.
-      const won = Atomics.compareExchange(control, layout.slot0 + slot * SLOT_WORDS, PUBLISHED, claimed) === PUBLISHED;
+      const won =
+        Atomics.compareExchange(control, layout.slot0 + slot * SLOT_WORDS, PUBLISHED, claimed) === PUBLISHED;
       // Whoever is here helps TAIL on, also past entries that lead nowhere, and after a lane that died before it did.
       Atomics.compareExchange(control, TAIL, tail, (tail + 1) | 0);
       if (won) return slot;
@@ -467,7 +476,10 @@ export class LaneLoop implements Answers, InvocationHost {
     try {
       return this.#encoder.encodeValue(error, writer.open(), writer, []);
     } catch (worse) {
-      const account = new HotlaneError('NOT_CLONEABLE', `The result or its error cannot be sent: ${(worse as Error)?.message}`);
+      const account = new HotlaneError(
+        'NOT_CLONEABLE',
+        `The result or its error cannot be sent: ${(worse as Error)?.message}`,
+      );
       return this.#encoder.encodeValue(account, writer.open(), writer, []);
     }
   }
@@ -491,7 +503,10 @@ export class LaneLoop implements Answers, InvocationHost {
   #ringHost(): void {
     const control = this.#control;
     // After HEAD of the replies was stored: the rule of wake.ts, with the host as the sleeper.
-    if (Atomics.load(control, HOST_ASLEEP) === 1 && Atomics.compareExchange(control, HOST_ASLEEP, 1, 0) === 1) {
+    if (
+      Atomics.load(control, HOST_ASLEEP) === 1 &&
+      Atomics.compareExchange(control, HOST_ASLEEP, 1, 0) === 1
+    ) {
       Atomics.notify(control, HOST_ASLEEP);
     }
   }
@@ -506,6 +521,9 @@ export class LaneLoop implements Answers, InvocationHost {
     this.#sampleIn = MOST_UNTIMED;
     this.#serviceMs = this.#serviceMs === 0 ? took : this.#serviceMs + (took - this.#serviceMs) / 4;
     // The host reads it when it takes in replies; an old value does no harm.
-    this.#control[this.#mine + SERVICE] = Math.min(2 ** 30, Math.max(1, Math.round(this.#serviceMs * 16_000)));
+    this.#control[this.#mine + SERVICE] = Math.min(
+      2 ** 30,
+      Math.max(1, Math.round(this.#serviceMs * 16_000)),
+    );
   }
 }

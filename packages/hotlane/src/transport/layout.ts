@@ -154,7 +154,12 @@ export interface WindowMemory {
  */
 export type ToLane =
   | { readonly kind: 'segment'; readonly index: number; readonly buffer: SharedArrayBuffer }
-  | { readonly kind: 'side'; readonly slot: number; readonly values: readonly unknown[]; readonly bytes?: ArrayBuffer }
+  | {
+      readonly kind: 'side';
+      readonly slot: number;
+      readonly values: readonly unknown[];
+      readonly bytes?: ArrayBuffer;
+    }
   | { readonly kind: 'gone'; readonly slot: number }
   | { readonly kind: 'abort'; readonly slot: number; readonly reason: Uint8Array }
   | { readonly kind: 'drain' };

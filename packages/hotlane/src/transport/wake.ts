@@ -70,7 +70,8 @@ export class Bells {
   wakeSeat(seat: number): void {
     const word = seat >> 5;
     const bit = 1 << (seat & 31);
-    if ((Atomics.load(this.#control, this.#layout.asleep + word) & bit) !== 0 && this.#take(word, bit)) this.#ring(seat);
+    if ((Atomics.load(this.#control, this.#layout.asleep + word) & bit) !== 0 && this.#take(word, bit))
+      this.#ring(seat);
   }
 
   /** How many lanes are awake, free and looking for work. */

@@ -261,7 +261,8 @@ export class SharedWindow implements Window, Sink {
 
   /** How many calls a seat's inbox can still take. */
   inboxRoom(seat: number): number {
-    const taken = this.#seats[seat]!.inboxHead - Atomics.load(this.#control, this.#layout.seat(seat) + INBOX_TAIL);
+    const taken =
+      this.#seats[seat]!.inboxHead - Atomics.load(this.#control, this.#layout.seat(seat) + INBOX_TAIL);
     return Math.min(INBOX - (taken | 0), this.#freeCount);
   }
 
@@ -334,7 +335,14 @@ export class SharedWindow implements Window, Sink {
     const memory = memoryOver(replies);
     const { codec } = this.#platform;
     const reader = new ReplyReader(memory, LANE_LOG_BYTES, this.#control, at + REPLY_HEAD, at + REPLY_TAIL);
-    const definitions = new DefinitionReader(memory, this.#control, at + LANE_DEFINED, 0, LANE_LOG_BYTES, codec);
+    const definitions = new DefinitionReader(
+      memory,
+      this.#control,
+      at + LANE_DEFINED,
+      0,
+      LANE_LOG_BYTES,
+      codec,
+    );
     this.#seats[seat] = new Seat(seat, lane, post, reader, new Decoder(codec, definitions));
     const { seats, slots } = this.#layout;
     return { seats, slots, control: this.#buffer, segments: [...this.#segments], seat, replies };
@@ -388,7 +396,8 @@ export class SharedWindow implements Window, Sink {
     this.#bells.clear(seat);
     this.#seats[seat] = null;
     // It may have been rung for a call that it never claimed.
-    if (Atomics.load(this.#control, HEAD) !== Atomics.load(this.#control, TAIL)) this.#bells.wake(this.#layout.seats);
+    if (Atomics.load(this.#control, HEAD) !== Atomics.load(this.#control, TAIL))
+      this.#bells.wake(this.#layout.seats);
     return { unstarted, started };
   }
 
@@ -402,7 +411,11 @@ export class SharedWindow implements Window, Sink {
     }
     if (message.kind !== 'reply') return;
     const call = this.#answered(seat, message.slot);
-    if (call === null || !(message.bytes instanceof ArrayBuffer) || !(message.length <= message.bytes.byteLength)) {
+    if (
+      call === null ||
+      !(message.bytes instanceof ArrayBuffer) ||
+      !(message.length <= message.bytes.byteLength)
+    ) {
       this.#faulty(from, 'a reply for a call that it does not have');
       return;
     }
@@ -524,7 +537,8 @@ export class SharedWindow implements Window, Sink {
       if (!seen.has(slot) && this.#calls[slot] !== null && this.#calls[slot]!.lane === null) {
         seen.add(slot);
         // Recalled as in `recall`, so that no lane can claim it while it has no entry.
-        if (Atomics.compareExchange(control, this.#stateAt(slot), PUBLISHED, FREE) === PUBLISHED) waiting.push(slot);
+        if (Atomics.compareExchange(control, this.#stateAt(slot), PUBLISHED, FREE) === PUBLISHED)
+          waiting.push(slot);
       }
     }
     // All entries up to `head` lead to nothing now: lanes pass them as they come, and so do we.
@@ -559,7 +573,15 @@ export class SharedWindow implements Window, Sink {
       while (reader.next()) {
         const call = this.#answered(index, reader.slot);
         if (call === null) throw new RangeError(`a reply for slot ${reader.slot}, which it does not have`);
-        this.#finish(seat, call, (reader.flags & FAILED) !== 0, reader.memory, reader.start, reader.end, NO_SIDE);
+        this.#finish(
+          seat,
+          call,
+          (reader.flags & FAILED) !== 0,
+          reader.memory,
+          reader.start,
+          reader.end,
+          NO_SIDE,
+        );
         arrived++;
       }
     } catch (error) {
@@ -614,13 +636,19 @@ export class SharedWindow implements Window, Sink {
 
   #faulty(seat: Seat, what: string): void {
     seat.lane.end(
-      new HotlaneError('PROTOCOL', `Lane ${seat.lane.id} sent ${what}. Its shared memory is damaged; it was ended.`),
+      new HotlaneError(
+        'PROTOCOL',
+        `Lane ${seat.lane.id} sent ${what}. Its shared memory is damaged; it was ended.`,
+      ),
     );
   }
 
   #sendAside(seat: Seat, index: number, slot: number): void {
     const call = slot >= 0 && slot < this.#layout.slots ? this.#calls[slot] : null;
-    if (call === null || Atomics.load(this.#control, this.#stateAt(slot)) !== (CLAIMED | (index << STATUS_BITS))) {
+    if (
+      call === null ||
+      Atomics.load(this.#control, this.#stateAt(slot)) !== (CLAIMED | (index << STATUS_BITS))
+    ) {
       this.#faulty(seat, `a request for slot ${slot}, which it has not claimed`);
       return;
     }
@@ -660,7 +688,8 @@ export class SharedWindow implements Window, Sink {
 
   /** Sets how far ahead to publish: as much as the lanes get through in `AHEAD_MS`. */
   #learn(service: number): void {
-    if (service > 0) this.#ahead = Math.min(MOST_AHEAD, Math.floor((AHEAD_MS * 16_000 * this.#capacity) / service));
+    if (service > 0)
+      this.#ahead = Math.min(MOST_AHEAD, Math.floor((AHEAD_MS * 16_000 * this.#capacity) / service));
   }
 }
 

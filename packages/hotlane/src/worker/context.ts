@@ -35,11 +35,13 @@ interface Shared {
 }
 
 // On the global object, so that a task module which bundles its own copy of this file finds the same state.
-const KEY = Symbol.for('hotlane.context');
-const shared: Shared = ((globalThis as any)[KEY] ??= {
-  tracker: { current: () => undefined, run: (_, task, args) => task(...args) } satisfies Tracker,
+const KEY: unique symbol = Symbol.for('hotlane.context') as never;
+const store = globalThis as { [KEY]?: Shared };
+store[KEY] ??= {
+  tracker: { current: () => undefined, run: (_, task, args) => task(...args) },
   transfers: new WeakMap(),
-});
+};
+const shared = store[KEY];
 
 const never = new AbortController().signal;
 

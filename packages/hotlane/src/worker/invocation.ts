@@ -21,7 +21,11 @@ export class Invocation {
 
   /** Whether the call was cancelled or its time is up. Looks beyond the event loop, so that loops can ask. */
   aborted(): boolean {
-    return this.#aborted || this.#host.cancelled(this.ticket) || (this.deadlineAt > 0 && this.#host.now() >= this.deadlineAt);
+    return (
+      this.#aborted ||
+      this.#host.cancelled(this.ticket) ||
+      (this.deadlineAt > 0 && this.#host.now() >= this.deadlineAt)
+    );
   }
 
   /** Made when first asked for: most functions never look. */

@@ -27,12 +27,18 @@ export class Tasks {
     const found = own(this.#exports, functionName);
     if (isCallable(found)) return found;
     const known = Object.keys(this.#exports).filter(key => isCallable(own(this.#exports, key)));
-    const there = known.length === 0 ? 'It has none.' : `It has ${known.slice(0, 20).join(', ')}${known.length > 20 ? ', …' : ''}.`;
+    const there =
+      known.length === 0
+        ? 'It has none.'
+        : `It has ${known.slice(0, 20).join(', ')}${known.length > 20 ? ', …' : ''}.`;
     const what =
       found === undefined
         ? 'exports no such function'
         : `exports \`${functionName}\`, but that is ${typeof found === 'function' ? 'a class' : `a value (${typeof found})`}, which cannot be called`;
-    throw new HotlaneError('NO_FUNCTION', `\`${functionName}\`: the task module ${this.#name} ${what}. ${there}`);
+    throw new HotlaneError(
+      'NO_FUNCTION',
+      `\`${functionName}\`: the task module ${this.#name} ${what}. ${there}`,
+    );
   }
 }
 

@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Fleet, type FleetOptions, type FleetOwner } from '../src/fleet/fleet.ts';
+import type { Call } from '../src/lane/call.ts';
+import type { Clock } from '../src/lane/clock.ts';
+import type { Lane, LaneEvents, LaneState } from '../src/lane/lane.ts';
+
+/** Time that moves only when it is told to. */
+class StillClock implements Clock {
+  #now = 1_000;
+  readonly #timers = new Map<object, { at: number; onTime: () => void }>();
+  now = () => this.#now;
+  setTimer(ms: number, onTime: () => void): object {
+    const timer = {};
+    this.#timers.set(timer, { at: this.#now + ms, onTime });
+    return timer;
+  }
+  clearTimer(timer: unknown): void {
+    this.#timers.delete(timer as object);
+  }
+  get timers(): number {
+    return this.#timers.size;
+  }
+  advance(ms: number): void {
+    const until = this.#now + ms;
+    for (;;) {
+      const due = [...this.#timers].filter(([, { at }]) => at <= until).sort((a, b) => a[1].at - b[1].at)[0];
+      if (due === undefined) break;
+      this.#timers.delete(due[0]);
+      this.#now = due[1].at;
+      due[1].onTime();
+    }
+    this.#now = until;
+  }
+}
+
+class FakeLane implements Lane {
+  readonly id: number;
+  state: LaneState = 'starting';
+  cause: unknown;
+  active = false;
+  busy = 0;
+  readonly events: LaneEvents;
+  constructor(id: number, events: LaneEvents) {
+    this.id = id;
+    this.events = events;
+  }
+  room = () => 0;
+  hand(): void {}
+  recall = () => false;
+  running = () => this.busy;
+  abort(): void {}
+  drain(): void {
+    this.gone();
+  }
+  end(cause: unknown): void {
+    this.cause ??= cause;
+    this.gone();
+  }
+  up(): void {
+    this.events.onUp(this);
+  }
+  gone(started: Call[] = []): void {
+    this.events.onEnded(this, [], started);
+  }
+}
+
+function fleet(options: Partial<FleetOptions> = {}) {
+  const clock = new StillClock();
+  const started: FakeLane[] = [];
+  const cannotStart: unknown[] = [];
+  const owner: FleetOwner & { wanted: number; capacity: number } = {
+    wanted: 0,
+    capacity: 0,
+    createLane(id: number, events: LaneEvents) {
+      const lane = new FakeLane(id, events);
+      started.push(lane);
+      return lane;
+    },
+    demand: () => owner.wanted,
+    onCapacity: (calls: number) => {
+      owner.capacity = calls;
+    },
+    onUp() {},
+    onGone() {},
+    onCannotStart: (cause: unknown) => void cannotStart.push(cause),
+  };
+  const all = new Fleet(
+    { minLanes: 0, maxLanes: 4, lingerMs: 1_000, concurrency: 1, ...options },
+    owner,
+    clock,
+  );
+  all.grow();
+  return { fleet: all, clock, started, owner, cannotStart };
+}
+
+describe('the fleet', () => {
+  it('starts min lanes at once, and more only for demand, up to max', () => {
+    const { fleet: all, started, owner } = fleet({ minLanes: 1 });
+    assert.equal(started.length, 1);
+    owner.wanted = 3;
+    all.grow();
+    assert.equal(started.length, 3);
+    owner.wanted = 100;
+    all.grow();
+    assert.equal(started.length, 4);
+    assert.equal(owner.capacity, 4);
+    assert.equal(all.growAbove, Number.POSITIVE_INFINITY);
+  });
+
+  it('counts concurrency: lanes that can run several calls are enough for as many', () => {
+    const { fleet: all, started, owner } = fleet({ concurrency: 10 });
+    owner.wanted = 11;
+    all.grow();
+    assert.equal(started.length, 2);
+    assert.equal(all.growAbove, 20);
+  });
+
+  it('replaces a lane that was lost in a call, at once', () => {
+    const { started } = fleet({ minLanes: 2 });
+    for (const lane of started) lane.up();
+    started[0].cause = new Error('lost');
+    started[0].gone([{} as Call]);
+    assert.equal(started.length, 3);
+  });
+
+  it('waits longer after each failed start, whatever the demand, and says that none can be had', () => {
+    const { fleet: all, clock, started, owner, cannotStart } = fleet();
+    owner.wanted = 1;
+    all.grow();
+    const waits: number[] = [];
+    for (let i = 0; i < 8; i++) {
+      const before = clock.now();
+      started.at(-1)!.end(new Error('no'));
+      assert.equal(cannotStart.length, i + 1);
+      const { length } = started;
+      all.grow();
+      assert.equal(started.length, length, 'demand does not hasten it');
+      while (started.length === length) clock.advance(50);
+      waits.push(clock.now() - before);
+    }
+    assert.deepEqual(waits, [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000]);
+  });
+
+  it('begins anew with short waits once a lane came up and worked', () => {
+    const { fleet: all, clock, started, owner } = fleet();
+    owner.wanted = 1;
+    all.grow();
+    for (let i = 0; i < 5; i++) {
+      started.at(-1)!.end(new Error('no'));
+      clock.advance(5_000);
+    }
+    const good = started.at(-1)!;
+    good.up();
+    good.active = true;
+    good.end(new Error('lost later'));
+    const { length } = started;
+    started.at(-1)!.end(new Error('no'));
+    clock.advance(100);
+    assert.equal(started.length, length + 1);
+  });
+
+  it('does not spin on a lane that comes up and dies by itself', () => {
+    const { clock, started, cannotStart } = fleet({ minLanes: 1 });
+    for (let i = 0; i < 3; i++) {
+      const lane = started.at(-1)!;
+      lane.up();
+      lane.end(new Error('stillborn'));
+      assert.equal(started.at(-1), lane, 'not at once');
+      clock.advance(100 * 2 ** i);
+      assert.notEqual(started.at(-1), lane);
+    }
+    assert.equal(cannotStart.length, 1, 'calls are not kept waiting for it for ever');
+  });
+
+  it('lets idle lanes beyond min go after lingerMs, never one that works', () => {
+    const { fleet: all, clock, started, owner } = fleet({ minLanes: 1 });
+    owner.wanted = 3;
+    all.grow();
+    for (const lane of started) lane.up();
+    started[1].busy = 1;
+    owner.wanted = 0;
+    clock.advance(900);
+    assert.equal(all.lanes.length, 3);
+    clock.advance(5_000);
+    assert.deepEqual(
+      all.lanes.map(lane => lane.id),
+      [2],
+    );
+    started[1].busy = 0;
+    clock.advance(5_000);
+    assert.deepEqual(
+      all.lanes.map(lane => lane.id),
+      [2],
+      'min lanes stay',
+    );
+    assert.equal(clock.timers, 0, 'with nothing to watch there is no timer');
+  });
+
+  it('close ends all lanes, waits for the last, starts none again, and leaves no timer', async () => {
+    const { fleet: all, clock, started, owner } = fleet({ minLanes: 2, maxLanes: 3 });
+    owner.wanted = 3;
+    all.grow();
+    for (const lane of started) lane.up();
+    const { length } = started;
+    await Promise.all([all.close(undefined), all.close(undefined)]);
+    assert.equal(all.lanes.length, 0);
+    clock.advance(60_000);
+    all.grow();
+    assert.equal(started.length, length);
+    assert.equal(clock.timers, 0);
+  });
+});

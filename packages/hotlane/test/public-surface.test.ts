@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import * as hotlane from 'hotlane';
+import * as worker from 'hotlane/worker';
+
+const root = join(import.meta.dirname, '..');
+
+describe('the public surface', () => {
+  it('is what it was: values', () => {
+    assert.deepEqual(Object.keys(hotlane).sort(), ['HotlaneError', 'createPool', 'isHotlaneError']);
+    assert.deepEqual(Object.keys(worker), ['context']);
+    assert.deepEqual(Object.keys(worker.context).sort(), ['aborted', 'laneId', 'signal', 'transfer']);
+  });
+
+  it('is what it was: types', () => {
+    const index = readFileSync(join(root, 'src/index.ts'), 'utf8');
+    const exported = [...index.matchAll(/^export (?:type )?\{([^}]*)\}/gm)]
+      .flatMap(([, names]) => names.split(','))
+      .map(name => name.replace('type', '').trim())
+      .filter(name => name !== '' && name !== 'HotlaneError' && name !== 'isHotlaneError');
+    assert.deepEqual(exported.sort(), [
+      'Argument',
+      'Arguments',
+      'Broadcasts',
+      'CallOptions',
+      'Calls',
+      'ErrorCode',
+      'FunctionNames',
+      'LaneOptions',
+      'LaneState',
+      'MapOptions',
+      'MapOutcome',
+      'ModuleReference',
+      'NotCloneable',
+      'Pool',
+      'PoolOptions',
+      'PoolStats',
+      'Remote',
+      'TaskModule',
+    ]);
+  });
+
+  it('of a pool is what it was', async () => {
+    await using pool = hotlane.createPool(new URL('./fixtures/tasks.ts', import.meta.url));
+    const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(pool));
+    for (const name of ['with', 'map', 'stats', 'close', 'destroy']) assert.ok(methods.includes(name), name);
+    assert.deepEqual(Object.keys(pool).sort(), ['broadcast', 'call']);
+  });
+
+  it('packs what it names, and nothing of the tests', () => {
+    const [packed] = JSON.parse(
+      execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+        cwd: root,
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      }),
+    );
+    const files: string[] = packed.files.map((file: { path: string }) => file.path);
+    for (const needed of [
+      'dist/index.js',
+      'dist/index.d.ts',
+      'dist/worker/index.js',
+      'dist/place/thread-entry.js',
+      'package.json',
+      'LICENSE',
+      'README.md',
+    ]) {
+      assert.ok(files.includes(needed), `${needed} is missing`);
+    }
+    assert.deepEqual(
+      files.filter(name => /test|tsbuildinfo/.test(name)),
+      [],
+    );
+  });
+});

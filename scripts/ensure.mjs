@@ -1,0 +1,47 @@
+/**
+ * Installs what package-lock.json names, if it is not there. Runs before anything is installed, on whatever
+ * Node the user has, so it imports nothing but Node's own modules.
+ */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+const major = Number(process.versions.node.split('.')[0]);
+if (major < 20) {
+  console.error(`Hotlane needs Node 20 or later; this is ${process.version}.`);
+  process.exit(1);
+}
+
+/** What npm last installed is recorded in node_modules; compare it with what it should be. */
+function isInstalled() {
+  const read = name => JSON.parse(readFileSync(`${root}${name}`, 'utf8')).packages;
+  let installed;
+  try {
+    installed = read('node_modules/.package-lock.json');
+  } catch {
+    return false;
+  }
+  return Object.entries(read('package-lock.json')).every(
+    ([path, { version, optional, link }]) =>
+      path === '' ||
+      optional ||
+      link ||
+      !path.includes('node_modules') ||
+      installed[path]?.version === version,
+  );
+}
+
+if (!isInstalled()) {
+  console.error('Installing dependencies (npm ci) …');
+  const { status } = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    shell: process.platform === 'win32',
+  });
+  if (status !== 0) {
+    console.error('npm ci failed; see its messages above.');
+    process.exit(status ?? 1);
+  }
+}
