@@ -8,7 +8,7 @@ import { isHotlaneError } from '../src/errors.ts';
 import { nodeCodec } from '../src/place/node-codec.ts';
 import { bytesOf, type Frame, frameOf, Pair } from './codec-kit.ts';
 
-const RUNS = 15_000;
+const RUNS = 25_000;
 
 // ── Arbitrary values ──────────────────────────────────────────────────────────────────────────────
 
