@@ -70,6 +70,7 @@ export interface Pool<M extends TaskModule> extends AsyncDisposable {
 /** Calls that were held, unstarted, by so many lanes that were lost are taken for the cause of it. */
 const MOST_LOSSES = 3;
 const NO_TRANSFER: readonly object[] = [];
+const NOT_NUMBERED = -1;
 
 // One executor for all promises, so that a call makes no closure for it.
 let resolveNew: (value: unknown) => void;
@@ -119,26 +120,17 @@ export class LanePool implements Outcomes, FleetOwner {
     });
     this.#fleet = new Fleet(options, this, clock);
     if (this.#placement.window !== null) this.#scheduler.addOutlet(this.#placement.window);
-    this.call = createCallObject(name => {
+    this.call = this.#callsWith(null);
+    this.broadcast = createCallObject(name => (...args) => {
       const fn = this.#number(name);
-      return (...args) => this.#invoke(fn, args, null, null);
-    });
-    this.broadcast = createCallObject(name => {
-      const fn = this.#number(name);
-      return (...args) => {
-        const lanes = this.#fleet.lanes.filter(lane => lane.state === 'up');
-        return Promise.all(lanes.map(lane => this.#invoke(fn, args, null, lane)));
-      };
+      const lanes = this.#fleet.lanes.filter(lane => lane.state === 'up');
+      return Promise.all(lanes.map(lane => this.#invoke(fn, args, null, lane)));
     });
     this.#fleet.grow();
   }
 
   with(options: CallOptions): object {
-    const checked = checkCallOptions(options);
-    return createCallObject(name => {
-      const fn = this.#number(name);
-      return (...args) => this.#invoke(fn, args, checked, null);
-    });
+    return this.#callsWith(checkCallOptions(options));
   }
 
   map(
@@ -189,20 +181,26 @@ export class LanePool implements Outcomes, FleetOwner {
 
   // ---- a call's way in -----------------------------------------------------------------------------------
 
+  #callsWith(options: CallOptions | null): object {
+    return createCallObject(name => {
+      let fn = NOT_NUMBERED; // until its first call: whoever only looks at a property defines nothing
+      return (...args) => {
+        if (fn < 0) fn = this.#number(name);
+        return this.#invoke(fn, args, options, null);
+      };
+    });
+  }
+
+  /** The function's number on the wire, or `NOT_NUMBERED` when there is no room for more names. */
   #number(name: string): number {
     const fn = this.#placement.defineFunction(name);
-    if (fn < 0) {
-      throw new HotlaneError(
-        'TOO_LARGE',
-        `\`${name.slice(0, 80)}\`: this pool was asked for too many different function names (some thousand, or very long ones).`,
-      );
-    }
-    this.#names[fn] = name;
+    if (fn >= 0) this.#names[fn] = name;
     return fn;
   }
 
   #invoke(fn: number, args: unknown[], options: CallOptions | null, lane: Lane | null): Promise<unknown> {
     if (this.#state !== 'open') return Promise.reject(this.#closedError());
+    if (fn < 0) return Promise.reject(tooManyNames());
     if (options?.signal?.aborted) return Promise.reject(options.signal.reason);
     if (this.#inFlight >= this.#mostInFlight) return Promise.reject(this.#queueFull());
     const call = new Call(fn);
@@ -438,4 +436,11 @@ export class LanePool implements Outcomes, FleetOwner {
       `The arguments take ${bytes} bytes; with ${this.#queuedBytes} bytes of unfinished calls that is more than \`maxQueuedBytes\`, ${this.#options.maxQueuedBytes}. The call was not accepted; try later, or raise maxQueuedBytes.`,
     );
   }
+}
+
+function tooManyNames(): HotlaneError {
+  return new HotlaneError(
+    'TOO_LARGE',
+    'This pool was asked for too many different function names: some thousand, or very long ones. Names should come from code, not from data.',
+  );
 }

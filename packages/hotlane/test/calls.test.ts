@@ -240,3 +240,25 @@ for (const placement of PLACEMENTS) {
     });
   });
 }
+
+describe('function names', () => {
+  it('are numbered when called, not when looked at', async () => {
+    await using pool = tasksPool({ lanes: 1 });
+    for (let i = 0; i < 100_000; i++) void (pool.call as any)[`looked-at-${i}`];
+    assert.equal(await pool.call.add(1, 1), 2);
+  });
+
+  it('past their limit reject with TOO_LARGE; known ones go on', async () => {
+    await using pool = tasksPool({ lanes: 1 });
+    await pool.call.add(1, 1);
+    let full = 0;
+    for (let i = 0; i < 100 && full === 0; i++) {
+      await (pool.call as any)[`${i}`.padEnd(4_000, 'x')]().catch((error: { code: string }) => {
+        if (error.code === 'ERR_HOTLANE_TOO_LARGE') full++;
+        else assert.equal(error.code, 'ERR_HOTLANE_NO_FUNCTION');
+      });
+    }
+    assert.equal(full, 1);
+    assert.equal(await pool.call.add(1, 1), 2);
+  });
+});

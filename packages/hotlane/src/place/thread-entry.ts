@@ -27,6 +27,7 @@ try {
   const platform = { codec: nodeCodec, cores, now, turn, post };
   const lane = new LaneLoop(platform, window, tasks, { laneId, concurrency }, tracker);
   receive = message => lane.receive(message);
+  port.on('messageerror', error => lane.onUnreadable(error));
   for (const message of early.splice(0)) lane.receive(message);
   post({ kind: 'up' });
   lane.start();

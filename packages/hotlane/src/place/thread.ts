@@ -102,6 +102,12 @@ class ThreadLane implements Lane {
     const shared = window.seat(this, (message, transfer) => this.#post(message, transfer));
     this.#seat = shared.seat;
     port1.on('message', (message: ToHost) => this.#receive(message));
+    port1.on('messageerror', error => {
+      // It may have been a result, and cannot be told whose: the lane's calls settle as lost.
+      this.end(
+        new HotlaneError('PROTOCOL', `Lane ${id} sent a message that cannot be read: ${error.message}`),
+      );
+    });
     port1.unref();
     const workerData: ThreadData = { port: port2, module, laneId: id, concurrency, window: shared };
     try {

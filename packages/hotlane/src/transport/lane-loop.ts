@@ -230,6 +230,21 @@ export class LaneLoop implements Answers, InvocationHost {
     }
   }
 
+  /** A message from the host could not be read: whoever waits for values from it waits in vain. */
+  onUnreadable(cause: unknown): void {
+    const error = new HotlaneError(
+      'NOT_CLONEABLE',
+      `Values among the arguments could not be read in the lane: ${(cause as Error)?.message ?? String(cause)}`,
+      { cause },
+    );
+    for (const slot of this.#parked) {
+      if (!this.#needsSide(slot)) continue;
+      this.#parked.delete(slot);
+      this.#executor.running--;
+      this.answer(slot, true, error, []);
+    }
+  }
+
   // ---- claiming -----------------------------------------------------------------------------------------
 
   /** Begins a turn with calls: rung, resumed, or started. */
