@@ -515,7 +515,8 @@ test('ports, keys, blobs, streams and modules go by the side channel, once each'
   const { port1, port2 } = new MessageChannel();
   const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const wasm = new (globalThis as any).WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]));
-  const values = [port1, publicKey, new Blob(['x']), new ReadableStream(), wasm];
+  const memory = new (globalThis as any).WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
+  const values = [port1, publicKey, new Blob(['x']), new ReadableStream(), wasm, memory];
   const frame = pair.encode({ values, again: port1 });
   assertSame(frame.side.length, values.length);
   for (const [i, value] of values.entries()) assert.equal(frame.side[i], value);

@@ -40,7 +40,7 @@ const CHUNK = 4_096;
 const PLATFORM_TAGS = new Set(
   (
     'MessagePort Blob File FileList ImageBitmap ImageData OffscreenCanvas ReadableStream WritableStream ' +
-    'TransformStream CryptoKey WebAssembly.Module VideoFrame AudioData RTCDataChannel RTCCertificate ' +
+    'TransformStream CryptoKey WebAssembly.Module WebAssembly.Memory VideoFrame AudioData RTCDataChannel RTCCertificate ' +
     'MediaSourceHandle MediaStreamTrack FileSystemFileHandle FileSystemDirectoryHandle GPUCompilationInfo ' +
     'DOMPoint DOMPointReadOnly DOMRect DOMRectReadOnly DOMQuad DOMMatrix DOMMatrixReadOnly EncodedVideoChunk ' +
     'EncodedAudioChunk WebTransportReceiveStream WebTransportSendStream CropTarget MIDIAccess'

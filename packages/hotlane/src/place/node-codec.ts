@@ -61,7 +61,7 @@ export const nodeCodec: CodecPlatform = {
     }
   },
   isPlatformObject(value) {
-    if (Object.prototype.toString.call(value) === '[object WebAssembly.Module]') return true;
+    if (/^\[object WebAssembly\.(Module|Memory)\]$/.test(Object.prototype.toString.call(value))) return true;
     for (let proto = Object.getPrototypeOf(value); proto !== null; proto = Object.getPrototypeOf(proto)) {
       const maker = Object.getOwnPropertyDescriptor(proto, 'constructor')?.value;
       if (typeof maker === 'function' && PLATFORM_CLASSES.has(maker.name)) return true;
