@@ -11,7 +11,7 @@ import { workloads as allWorkloads } from '../workloads/all.ts';
 import type { CellResult, CellSpec } from './cell.ts';
 import { type BenchOptions, benchHelp, parseBenchOptions } from './options.ts';
 import { renderReport } from './report.ts';
-import { judgeBars, othersDuring, ratiosOf, summariseCell } from './results.ts';
+import { judgeBars, ratiosOf, summariseCell } from './results.ts';
 
 /** A cell that takes longer than this has hung. */
 const CELL_TIMEOUT_MS = 60_000;
@@ -64,7 +64,11 @@ async function runBench(options: BenchOptions): Promise<number> {
   const summaries = runs.map(summariseCell);
   const ratios = ratiosOf(runs);
   const bars = judgeBars(ratios);
-  const noise = judgeNoise(before, after, othersDuring(summaries));
+  const noise = judgeNoise(
+    before,
+    after,
+    summaries.flatMap(cell => cell.othersCores.values),
+  );
   const report = renderReport({
     workloads,
     contenders,

@@ -1,5 +1,5 @@
 import type { CellRuns } from '../harness/interleave.ts';
-import { median, type Summary, summarise } from '../harness/stats.ts';
+import { type Summary, summarise } from '../harness/stats.ts';
 import { bars } from './bars.ts';
 import type { CellResult } from './cell.ts';
 
@@ -83,10 +83,4 @@ export function judgeBars(ratios: readonly Ratio[]): BarResult[] {
     const got = (figure === 'p50' ? ratio.p50 : ratio.callsPerSecond).median;
     return [{ workload, contender, figure, wanted, got, met: got >= wanted }];
   });
-}
-
-/** Cores that other processes kept busy, over all runs. */
-export function othersDuring(cells: readonly CellSummary[]): number {
-  const values = cells.flatMap(cell => cell.othersCores.values);
-  return values.length === 0 ? 0 : median(values);
 }

@@ -27,6 +27,9 @@ export interface NoiseVerdict {
 export const MOST_OTHERS_CORES = 0.15;
 export const MOST_LOOP_SPREAD = 0.15;
 export const MOST_DRIFT = 0.08;
+/** A run is disturbed above so many cores used by others; short runs are counted roughly, hence the distance. */
+export const DISTURBED_CORES = 0.3;
+export const MOST_DISTURBED_RUNS = 0.1;
 
 /** @throws Error when the control itself cannot run */
 export async function measureControl(repeats: number): Promise<Control> {
@@ -39,9 +42,9 @@ export async function measureControl(repeats: number): Promise<Control> {
 /**
  * Whether figures taken between two control measurements can be judged.
  *
- * @param othersCores cores that other processes kept busy during each cell's run
+ * @param othersCores for each run between the two: cores that other processes kept busy meanwhile
  */
-export function judgeNoise(before: Control, after: Control, othersCores: number): NoiseVerdict {
+export function judgeNoise(before: Control, after: Control, othersCores: readonly number[]): NoiseVerdict {
   const reasons: string[] = [];
   for (const [when, control] of [
     ['before', before],
@@ -53,8 +56,11 @@ export function judgeNoise(before: Control, after: Control, othersCores: number)
     const spread = relativeSpread(control.cpuLoopMs);
     if (spread > MOST_LOOP_SPREAD) reasons.push(`${when} the run the CPU loop varied by ${percent(spread)}`);
   }
-  if (othersCores > MOST_OTHERS_CORES) {
-    reasons.push(`during the runs other processes used ${othersCores.toFixed(2)} cores (median)`);
+  const disturbed = othersCores.filter(cores => cores > DISTURBED_CORES).length;
+  if (disturbed > MOST_DISTURBED_RUNS * othersCores.length) {
+    reasons.push(
+      `in ${disturbed} of ${othersCores.length} runs other processes used more than ${DISTURBED_CORES} cores`,
+    );
   }
   const drifts = [
     ['CPU loop', before.cpuLoopMs, after.cpuLoopMs],

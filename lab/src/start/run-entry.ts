@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import type { Contender } from '../contenders/contender.ts';
-import { openPiscina } from '../contenders/open-piscina.ts';
+import { loadContender } from '../contenders/all.ts';
 import { serveChild } from '../harness/child.ts';
+import { watchCpu } from '../harness/cpu.ts';
 import { quantile } from '../harness/stats.ts';
 import type { RunResult, RunSpec } from './run.ts';
-import * as tasks from './tasks.ts';
+import { compress, suggest } from './tasks.ts';
 
 /** Progress is told, and on one thread the clock read, no more often than makes sense. */
 const TELL_EVERY_MS = 100;
@@ -22,10 +22,11 @@ serveChild<RunSpec, RunResult, number>((spec, tell) => {
 
 /** Plain calls in a loop: no promise, no hand-over. */
 async function runHere(spec: RunSpec, progress: (done: number) => void): Promise<RunResult> {
-  const task: (input: string) => unknown = tasks[spec.fn];
+  const task: (input: string) => unknown = { compress, suggest }[spec.fn];
   const inputs = spec.inputs.filter((_, i) => i % spec.sampleEvery === 0);
   const results: unknown[] = [];
   const took: number[] = [];
+  const share = watchCpu();
   const from = performance.now();
   let now = from;
   for (const input of inputs) {
@@ -37,11 +38,20 @@ async function runHere(spec: RunSpec, progress: (done: number) => void): Promise
     progress(results.length);
   }
   const ms = performance.now() - from;
+  const { othersCores, ownUs } = share();
   took.sort((a, b) => a - b);
   const us = (share: number) => quantile(took, share) * 1000;
   const checksum = checksumOf(results);
-  const callUs = { p10: us(0.1), p50: us(0.5), p90: us(0.9) };
-  return { calls: results.length, ms, checksum, sampleChecksum: checksum, callUs };
+  const callUs = { mean: (ms / results.length) * 1000, p10: us(0.1), p50: us(0.5), p90: us(0.9) };
+  return {
+    calls: results.length,
+    ms,
+    checksum,
+    sampleChecksum: checksum,
+    callUs,
+    cpuMs: ownUs / 1000,
+    othersCores,
+  };
 }
 
 /** A constant number of calls in flight until all inputs are done; the threads are up before the clock starts. */
@@ -50,14 +60,15 @@ async function runOnThreads(spec: RunSpec, progress: (done: number) => void): Pr
   const target = { module: new URL('./tasks.ts', import.meta.url).href, fn, threads };
   const opened =
     spec.way === 'hotlane'
-      ? await (await import('../contenders/hotlane.ts') satisfies { contender: Contender }).contender.open(target)
-      : await openPiscina(target, spec.tasksPerThread);
+      ? await (await loadContender('hotlane')).open(target)
+      : await (await import('../contenders/open-piscina.ts')).openPiscina(target, spec.tasksPerThread);
   const small = inputs.slice(-4 * threads);
   await Promise.all(small.map(input => opened.call(input)));
 
   const results: unknown[] = new Array(inputs.length);
   let next = 0;
   let done = 0;
+  const share = watchCpu();
   const from = performance.now();
   const strand = async () => {
     while (next < inputs.length) {
@@ -68,9 +79,11 @@ async function runOnThreads(spec: RunSpec, progress: (done: number) => void): Pr
   };
   await Promise.all(Array.from({ length: spec.inFlight }, strand));
   const ms = performance.now() - from;
+  const { othersCores, ownUs } = share();
   await opened.close();
   const sample = results.filter((_, i) => i % spec.sampleEvery === 0);
-  return { calls: done, ms, checksum: checksumOf(results), sampleChecksum: checksumOf(sample), callUs: null };
+  const [checksum, sampleChecksum] = [checksumOf(results), checksumOf(sample)];
+  return { calls: done, ms, checksum, sampleChecksum, callUs: null, cpuMs: ownUs / 1000, othersCores };
 }
 
 function checksumOf(results: readonly unknown[]): string {

@@ -1,5 +1,3 @@
-import type { Summary } from '../harness/stats.ts';
-
 export type Way = 'hotlane' | 'piscina' | 'one thread';
 
 /** To the child: all the inputs of a job, and how to run them. */
@@ -25,18 +23,14 @@ export interface RunResult {
   /** The same over the results of the sample. */
   readonly sampleChecksum: string;
   /** How long the single calls took, in microseconds; on one thread only. */
-  readonly callUs: { readonly p10: number; readonly p50: number; readonly p90: number } | null;
-}
-
-/** One way to do one job, all its repeats together. */
-export interface WaySummary {
-  readonly way: Way;
-  readonly settings: string;
-  readonly calls: number;
-  readonly bytes: number;
-  readonly ms: Summary;
-  readonly callsPerSecond: Summary;
-  readonly bytesPerSecond: Summary;
-  /** Against one thread, paired by round, for the work done in a second. */
-  readonly speedUp: Summary;
+  readonly callUs: {
+    readonly mean: number;
+    readonly p10: number;
+    readonly p50: number;
+    readonly p90: number;
+  } | null;
+  /** CPU time of all threads of the process, in milliseconds. */
+  readonly cpuMs: number;
+  /** Cores that other processes kept busy meanwhile. */
+  readonly othersCores: number;
 }

@@ -44,7 +44,7 @@ export function suggest(token: string): Suggestion {
   let distance = Number.POSITIVE_INFINITY;
   for (const candidate of dictionary) {
     if (Math.abs(candidate.length - token.length) >= distance) continue;
-    const edits = editDistance(token, candidate);
+    const edits = editDistance(token, candidate, distance);
     if (edits < distance) {
       word = candidate;
       distance = edits;
@@ -56,7 +56,7 @@ export function suggest(token: string): Suggestion {
 const KEYWORDS =
   'async await break case catch class const continue debugger default delete else enum export extends false finally for function if implements import in instanceof interface let new null package private protected public return static super switch this throw true try typeof undefined var void while with yield';
 
-const BUILT_INS = [Array, Date, JSON, Map, Math, Number, Object, Promise, Reflect, RegExp, Set, String, Symbol];
+const BUILT_INS = [Array, JSON, Map, Math, Number, Object, Promise, RegExp, Set, String];
 
 /** Keywords, built-in classes, and the names of their members; sorted, so that ties fall the same everywhere. */
 export const dictionary: readonly string[] = [
@@ -65,32 +65,42 @@ export const dictionary: readonly string[] = [
 
 function namesIn(builtIn: object): string[] {
   const { name, prototype } = builtIn as { readonly name?: string; readonly prototype?: object };
-  const names = [...Object.getOwnPropertyNames(builtIn), ...(prototype ? Object.getOwnPropertyNames(prototype) : [])];
+  const names = [
+    ...Object.getOwnPropertyNames(builtIn),
+    ...(prototype ? Object.getOwnPropertyNames(prototype) : []),
+  ];
   return [...(name === undefined ? [] : [name]), ...names].filter(one => /^[A-Za-z]{2,}$/.test(one));
 }
 
 /** Longer tokens are not suggested for; the inputs leave them out. */
-export const LONGEST_TOKEN = 40;
+export const LONGEST_TOKEN = 24;
 
 // Three rows of the distance matrix, kept from call to call.
 let beforeLast = new Uint8Array(LONGEST_TOKEN + 1);
 let last = new Uint8Array(LONGEST_TOKEN + 1);
 let current = new Uint8Array(LONGEST_TOKEN + 1);
 
-/** Optimal string alignment: Levenshtein's distance in which a swap of neighbours is one edit. */
-function editDistance(from: string, to: string): number {
+/**
+ * Optimal string alignment: Levenshtein's distance in which a swap of neighbours is one edit.
+ *
+ * @param limit from here on the exact distance does not matter, and `limit` is returned
+ */
+function editDistance(from: string, to: string, limit: number): number {
   const width = to.length;
   for (let j = 0; j <= width; j++) last[j] = j;
   for (let i = 1; i <= from.length; i++) {
     const letter = from.charCodeAt(i - 1);
     current[0] = i;
+    let least = i;
     for (let j = 1; j <= width; j++) {
       const other = to.charCodeAt(j - 1);
       let edits = Math.min(last[j]! + 1, current[j - 1]! + 1, last[j - 1]! + (letter === other ? 0 : 1));
       const swapped = i > 1 && j > 1 && letter === to.charCodeAt(j - 2) && from.charCodeAt(i - 2) === other;
       if (swapped) edits = Math.min(edits, beforeLast[j - 2]! + 1);
       current[j] = edits;
+      if (edits < least) least = edits;
     }
+    if (least >= limit) return limit; // no later row can have less
     [beforeLast, last, current] = [last, current, beforeLast];
   }
   return last[width]!;
