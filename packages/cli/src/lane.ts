@@ -3,9 +3,8 @@
  * one thread for all lanes: finding the function and writing its results as JSON.
  */
 import { Console } from 'node:console';
-import { createRequire } from 'node:module';
-import { fileURLToPath } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
+import { loadTasks, type TaskFunction, type Tasks } from 'hotlane/modules';
 import { type Failure, failureOf, firstLine, toJson } from './json.ts';
 
 /** The value's JSON text, or why there is none. */
@@ -27,8 +26,6 @@ export interface LaneModule {
   run(input: string): LaneResult | Promise<LaneResult>;
 }
 
-type Task = (input: string) => unknown;
-
 /**
  * Loads the user's module.
  *
@@ -37,29 +34,24 @@ type Task = (input: string) => unknown;
  */
 export async function openLane(url: string, exportName: string): Promise<LaneModule> {
   sendPrintsToStderr();
-  let namespace: object;
+  let tasks: Tasks;
   try {
-    // Through a module of our own: a namespace that exports `then` would be taken for a promise by `import()`.
-    const wrapper = `export * as tasks from ${JSON.stringify(url)}`;
-    namespace = (await import(`data:text/javascript,${encodeURIComponent(wrapper)}`)).tasks;
+    tasks = await loadTasks(url);
   } catch (error) {
-    const opened: Opened = { state: 'not-loaded', error: oneLine(error) };
+    // What the loader said; that it was this module, the command says.
+    const opened: Opened = { state: 'not-loaded', error: oneLine((error as Error).cause ?? error) };
     return { describe: () => opened, run: () => opened.error };
   }
-  const exports = commonJsExports(url) ?? namespace;
-  const found = own(exports, exportName);
-  if (!isCallable(found)) {
-    const opened: Opened = {
-      state: 'no-function',
-      found: found === undefined ? 'nothing' : typeof found === 'function' ? 'a class' : 'a value',
-      functions: Object.keys(exports).filter(name => isCallable(own(exports, name))),
-    };
+  const found = tasks.kindOf(exportName);
+  if (found !== 'a function') {
+    const opened: Opened = { state: 'no-function', found, functions: tasks.names() };
     return { describe: () => opened, run: () => ({ name: 'Error', message: `no function ${exportName}` }) };
   }
-  return { describe: () => ({ state: 'ready' }), run: input => run(found, input) };
+  const task = tasks.find(exportName);
+  return { describe: () => ({ state: 'ready' }), run: input => run(task, input) };
 }
 
-function run(task: Task, input: string): LaneResult | Promise<LaneResult> {
+function run(task: TaskFunction, input: string): LaneResult | Promise<LaneResult> {
   try {
     const value = task(input);
     if (typeof (value as PromiseLike<unknown> | null | undefined)?.then === 'function') {
@@ -75,22 +67,6 @@ function run(task: Task, input: string): LaneResult | Promise<LaneResult> {
 function sendPrintsToStderr(): void {
   globalThis.console = new Console({ stdout: process.stderr, stderr: process.stderr });
   if (!isMainThread) process.stdout.write = process.stderr.write.bind(process.stderr);
-}
-
-function own(holder: object, key: string): unknown {
-  return Object.hasOwn(holder, key) ? (holder as Record<string, unknown>)[key] : undefined;
-}
-
-function isCallable(value: unknown): value is Task {
-  return typeof value === 'function' && !/^class\b/.test(Function.prototype.toString.call(value));
-}
-
-/** The `module.exports` of a CommonJS module: its functions are all exports, also those `import` cannot see. */
-function commonJsExports(url: string): object | null {
-  if (!url.startsWith('file:')) return null;
-  const exports: unknown = createRequire(url).cache[fileURLToPath(url)]?.exports;
-  if (typeof exports === 'function') return Object.assign(Object.create(null), exports, { default: exports });
-  return typeof exports === 'object' && exports !== null ? exports : null;
 }
 
 function oneLine(error: unknown): Failure {

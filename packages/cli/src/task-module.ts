@@ -1,7 +1,7 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join, resolve } from 'node:path';
+import { existsSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { resolveModule } from 'hotlane/modules';
 import { CommandLineError } from './args.ts';
 import type { Opened } from './lane.ts';
 
@@ -12,11 +12,17 @@ import type { Opened } from './lane.ts';
  * @throws CommandLineError when there is no such module
  */
 export function findModule(reference: string): string {
-  if (/^[a-z][a-z0-9+.-]+:/i.test(reference) && !/^[a-z]:[\\/]/i.test(reference)) return findUrl(reference);
   const path = resolve(reference);
   if (isFile(path)) return pathToFileURL(path).href;
-  if (/^(\.{0,2}[\\/]|\.{1,2}$|[a-z]:[\\/])/i.test(reference)) throw notFound(reference, path);
-  return findPackage(reference) ?? fail(notFound(reference, path));
+  let url: string;
+  try {
+    url = resolveModule(reference);
+  } catch (error) {
+    throw new CommandLineError((error as Error).message);
+  }
+  if (!URL.canParse(url)) throw notFound(reference, path);
+  if (url.startsWith('file:') && !isFile(fileURLToPath(url))) throw notFound(reference, fileURLToPath(url));
+  return url;
 }
 
 /** Under this name a lane says what became of the module; no export of a user's is called that. */
@@ -60,29 +66,6 @@ export function checkOpened(opened: Opened, reference: string, exportName: strin
   throw new CommandLineError(`${reference} has no export '${exportName}'; ${there}`);
 }
 
-function findUrl(reference: string): string {
-  let url: URL;
-  try {
-    url = new URL(reference);
-  } catch {
-    throw new CommandLineError(`expected a path, a file: URL or a package's name, got '${reference}'`);
-  }
-  if (url.protocol === 'node:' || url.protocol === 'data:') return url.href;
-  if (url.protocol !== 'file:') {
-    throw new CommandLineError(
-      `expected a path, a file: URL or a package's name, got '${reference}'; code is loaded only from this machine`,
-    );
-  }
-  let path: string;
-  try {
-    path = fileURLToPath(url);
-  } catch {
-    throw new CommandLineError(`expected a file: URL with an absolute path (file:///…), got '${reference}'`);
-  }
-  if (!isFile(path)) throw notFound(reference, path);
-  return url.href;
-}
-
 function notFound(reference: string, path: string): CommandLineError {
   if (existsSync(path)) return new CommandLineError(`${reference} is not a file; name a module's file`);
   const other = ['.js', '.mjs', '.ts', '.cjs', '.mts'].find(end => isFile(path + end));
@@ -96,51 +79,4 @@ function notFound(reference: string, path: string): CommandLineError {
 
 function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
-}
-
-function fail(error: Error): never {
-  throw error;
-}
-
-/** Looks a package up from the working directory, as a module there would. */
-function findPackage(name: string): string | undefined {
-  const require = createRequire(resolve('package.json'));
-  try {
-    const found = require.resolve(name);
-    return /[\\/]/.test(found) ? pathToFileURL(found).href : `node:${found.replace(/^node:/, '')}`;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_PACKAGE_PATH_NOT_EXPORTED') return undefined;
-    return findForImport(require.resolve.paths(name) ?? [], name);
-  }
-}
-
-/** For packages that export to `import` only, which `require.resolve` cannot see. */
-function findForImport(folders: readonly string[], name: string): string | undefined {
-  const [, packageName, subpath] = /^((?:@[^/]+\/)?[^/]+)(\/.*)?$/.exec(name) ?? [];
-  if (packageName === undefined) return undefined;
-  for (const folder of folders) {
-    const manifest = join(folder, packageName, 'package.json');
-    if (!isFile(manifest)) continue;
-    const { exports } = JSON.parse(readFileSync(manifest, 'utf8'));
-    const isMap =
-      typeof exports === 'object' &&
-      exports !== null &&
-      Object.keys(exports).some(key => key.startsWith('.'));
-    const target = underImport(
-      isMap ? exports[`.${subpath ?? ''}`] : subpath === undefined ? exports : undefined,
-    );
-    return target === undefined ? undefined : pathToFileURL(join(dirname(manifest), target)).href;
-  }
-  return undefined;
-}
-
-function underImport(target: unknown): string | undefined {
-  if (typeof target === 'string') return target;
-  if (typeof target !== 'object' || target === null) return undefined;
-  for (const [condition, value] of Object.entries(target)) {
-    if (!['node', 'import', 'module-sync', 'default'].includes(condition)) continue;
-    const found = underImport(value);
-    if (found !== undefined) return found;
-  }
-  return undefined;
 }

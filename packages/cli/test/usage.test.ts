@@ -21,9 +21,9 @@ const WRONG: [behaviour: string, args: string[], line: RegExp][] = [
   [
     'a module from the network',
     ['map', 'https://localhost/x.js', 'a'],
-    /code is loaded only from this machine/,
+    /Code is loaded only from this machine/,
   ],
-  ['a URL that is none', ['map', 'file://host:99999/x', 'a'], /got 'file:\/\/host:99999\/x'/],
+  ['a URL that is none', ['map', 'file://host:99999/x', 'a'], /got "file:\/\/host:99999\/x"/],
   ['an empty export', ['map', 'tasks.js#', 'a'], /expected module#export, .*got 'tasks\.js#'/],
   ['a missing export', ['map', tasks('ecko'), '-'], /has no export 'ecko'; its functions are: .*echo/],
   [

@@ -1,4 +1,5 @@
 import { HotlaneError, show } from './errors.ts';
+import { checkObject, checkSignal, duration, integer, refuse } from './options.ts';
 import { Deque } from './schedule/deque.ts';
 
 export interface MapOptions {
@@ -6,12 +7,13 @@ export interface MapOptions {
   readonly ordered?: boolean;
   /**
    * How many calls may be under way at once. More hides the cost of handing over, less reads less far ahead in
-   * the inputs. @default four for each call that the lanes can run at once, at least 64
+   * the inputs. @default four for each call that the lanes can run at once, at least 64; with `deadlineMs`, as
+   * many as the lanes can run at once, so that no call waits behind the others
    */
   readonly inFlight?: number;
   /**
    * How many inputs may be taken in and not yet given out as results; the bound on memory when one slow call
-   * holds up those behind it. @default 4 × inFlight when ordered, inFlight otherwise
+   * holds up those behind it. At least `inFlight`. @default 4 × inFlight when ordered, inFlight otherwise
    */
   readonly window?: number;
   /** `'throw'`: the first failure ends the iteration. `'return'`: each failure comes as a value. @default 'throw' */
@@ -42,23 +44,21 @@ interface Entry<I> {
  * bounds allow, independently of how fast results are taken; leaving the iteration cancels what is under way.
  *
  * @param call makes one call
- * @param usualInFlight the default for `inFlight`
  */
 export async function* mapCalls<I>(
   call: (input: I, signal: AbortSignal) => Promise<unknown>,
   inputs: Iterable<I> | AsyncIterable<I>,
-  options: MapOptions,
-  usualInFlight: number,
+  options: ResolvedMapOptions,
 ): AsyncGenerator<unknown, void, undefined> {
-  const { ordered = true, errors = 'throw', signal } = options;
-  const inFlight = options.inFlight ?? usualInFlight;
-  const window = Math.max(inFlight, options.window ?? (ordered ? 4 * inFlight : inFlight));
+  const { ordered, errors, signal, inFlight, window } = options;
   const iterator = iterate(inputs);
   const stop = new AbortController();
   const entries = new Deque<Entry<I>>(); // ordered: all that are open; else: the settled ones
   let open = 0;
   let running = 0;
   let exhausted = false;
+  /** A `next()` of the inputs has not answered. */
+  let pulling = false;
   let failure: { reason: unknown } | null = null;
   let wake = () => {};
   let changed!: Promise<void>;
@@ -89,12 +89,15 @@ export async function* mapCalls<I>(
   };
   const pull = async () => {
     try {
-      for (let index = 0; failure === null && !stop.signal.aborted; index++) {
-        while (open >= window || running >= inFlight) await changed;
-        if (failure !== null || stop.signal.aborted) return;
+      for (let index = 0; ; index++) {
+        while (!stop.signal.aborted && (open >= window || running >= inFlight)) await changed;
+        if (stop.signal.aborted) return;
+        pulling = true;
         const step = iterator.next();
-        const { done, value } = step instanceof Promise ? await step : step;
+        const { done, value } = isPromise(step) ? await step : step;
+        pulling = false;
         if (done) break;
+        if (stop.signal.aborted) return;
         const entry: Entry<I> = { index, input: value, settled: false, failed: false, value: undefined };
         open++;
         running++;
@@ -107,6 +110,8 @@ export async function* mapCalls<I>(
       exhausted = true;
       wake();
     } catch (error) {
+      pulling = false;
+      exhausted = true;
       end(error); // the inputs themselves failed
     }
   };
@@ -134,35 +139,43 @@ export async function* mapCalls<I>(
     signal?.removeEventListener('abort', onAbort);
     stop.abort(new HotlaneError('CLOSED', 'The iteration that made this call has ended.'));
     wake();
-    if (!exhausted) await iterator.return?.();
+    if (!exhausted) {
+      const returned = iterator.return?.();
+      // Inputs that keep a `next()` waiting would keep their `return()` waiting too: behind it.
+      if (!pulling) await returned;
+      else if (isPromise(returned)) returned.catch(() => {});
+    }
   }
 }
 
-/** @throws HotlaneError OPTION */
-export function checkMapOptions(options: MapOptions): void {
-  for (const key of Object.keys(options)) {
-    if (!KEYS.includes(key)) {
-      throw new HotlaneError(
-        'OPTION',
-        `\`map\`: there is no option \`${key}\`. Known are ${KEYS.map(k => `\`${k}\``).join(', ')}.`,
-      );
-    }
-  }
-  for (const key of ['inFlight', 'window'] as const) {
-    const value = options[key];
-    if (value !== undefined && !(Number.isInteger(value) && value >= 1)) {
-      throw new HotlaneError(
-        'OPTION',
-        `\`map\`, option \`${key}\`: expected a whole number of 1 or more, got ${show(value)}.`,
-      );
-    }
-  }
-  if (options.errors !== undefined && options.errors !== 'throw' && options.errors !== 'return') {
-    throw new HotlaneError(
-      'OPTION',
-      `\`map\`, option \`errors\`: expected 'throw' or 'return', got ${show(options.errors)}.`,
-    );
-  }
+/** Options with every default filled in. */
+export interface ResolvedMapOptions {
+  readonly ordered: boolean;
+  readonly inFlight: number;
+  readonly window: number;
+  readonly errors: 'throw' | 'return';
+  readonly signal: AbortSignal | undefined;
+  readonly deadlineMs: number | undefined;
+}
+
+/**
+ * @param atOnce how many calls the pool's lanes can run at once
+ * @throws HotlaneError OPTION
+ */
+export function resolveMapOptions(options: MapOptions, atOnce: number): ResolvedMapOptions {
+  checkObject('map(options)', options, KEYS);
+  const { ordered = true, errors = 'throw', signal } = options;
+  if (typeof ordered !== 'boolean') refuse('ordered', 'true or false', ordered);
+  if (errors !== 'throw' && errors !== 'return') refuse('errors', "'throw' or 'return'", errors);
+  checkSignal(signal);
+  const deadlineMs =
+    options.deadlineMs === undefined ? undefined : duration('deadlineMs', options.deadlineMs, 0);
+  // A deadline includes waiting: with one, no call is made to wait behind the others of this map.
+  const usual = deadlineMs === undefined ? Math.max(64, 4 * atOnce) : atOnce;
+  const inFlight = integer('inFlight', options.inFlight, usual, 1, Number.MAX_SAFE_INTEGER);
+  const wide = ordered ? 4 * inFlight : inFlight;
+  const window = integer('window', options.window, wide, inFlight, Number.MAX_SAFE_INTEGER);
+  return { ordered, inFlight, window, errors, signal, deadlineMs };
 }
 
 function iterate<I>(inputs: Iterable<I> | AsyncIterable<I>): Iterator<I> | AsyncIterator<I> {
@@ -172,4 +185,8 @@ function iterate<I>(inputs: Iterable<I> | AsyncIterable<I>): Iterator<I> | Async
   if (typeof (inputs as Iterable<I>)?.[Symbol.iterator] === 'function')
     return (inputs as Iterable<I>)[Symbol.iterator]();
   throw new HotlaneError('OPTION', `\`map\`: expected inputs that can be iterated, got ${show(inputs)}.`);
+}
+
+function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof (value as Promise<T> | undefined)?.then === 'function';
 }

@@ -77,11 +77,11 @@ const POOL_KEYS = [
 const LANE_KEYS = ['min', 'max', 'lingerMs'];
 const CALL_KEYS = ['signal', 'deadlineMs', 'graceMs', 'transfer'];
 
-function refuse(option: string, expected: string, came: unknown): never {
+export function refuse(option: string, expected: string, came: unknown): never {
   throw new HotlaneError('OPTION', `Option \`${option}\`: expected ${expected}, got ${show(came)}.`);
 }
 
-function checkObject(option: string, value: unknown, keys: readonly string[]): void {
+export function checkObject(option: string, value: unknown, keys: readonly string[]): void {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) refuse(option, 'an object', value);
   for (const key of Object.keys(value)) {
     if (!keys.includes(key)) {
@@ -93,7 +93,13 @@ function checkObject(option: string, value: unknown, keys: readonly string[]): v
   }
 }
 
-function integer(option: string, value: unknown, fallback: number, least: number, most: number): number {
+export function integer(
+  option: string,
+  value: unknown,
+  fallback: number,
+  least: number,
+  most: number,
+): number {
   if (value === undefined) return fallback;
   if (!Number.isInteger(value) || (value as number) < least || (value as number) > most) {
     refuse(option, `a whole number from ${least} to ${most}`, value);
@@ -110,8 +116,14 @@ function count(option: string, value: unknown, fallback: number): number {
   return value as number;
 }
 
+export function checkSignal(signal: unknown): void {
+  if (signal === undefined) return;
+  if (typeof (signal as AbortSignal | null)?.aborted !== 'boolean')
+    refuse('signal', 'an AbortSignal', signal);
+}
+
 /** Milliseconds; more than a timer can count is as good as Infinity. */
-function duration(option: string, value: unknown, fallback: number): number {
+export function duration(option: string, value: unknown, fallback: number): number {
   if (value === undefined) return fallback;
   if (typeof value !== 'number' || !(value >= 0))
     refuse(option, 'milliseconds: a number of 0 or more, or Infinity', value);
@@ -164,26 +176,24 @@ export function resolvePoolOptions(options: PoolOptions | undefined, cores: numb
 }
 
 /**
- * Checks what was given to `pool.with(…)`.
+ * Checks what was given to `pool.with(…)`, and keeps it apart from what the caller does to it later.
  *
  * @throws HotlaneError `ERR_HOTLANE_OPTION` that says option, expected, came
  */
-export function checkCallOptions(options: CallOptions): CallOptions {
+export function resolveCallOptions(options: CallOptions): CallOptions {
   checkObject('with(options)', options, CALL_KEYS);
   const { signal, transfer } = options;
-  if (
-    signal !== undefined &&
-    !(typeof signal === 'object' && signal !== null && typeof signal.aborted === 'boolean')
-  ) {
-    refuse('signal', 'an AbortSignal', signal);
-  }
+  checkSignal(signal);
   if (transfer !== undefined) {
     if (!Array.isArray(transfer)) refuse('transfer', 'an array of transferable objects', transfer);
     for (const [i, item] of transfer.entries()) {
       if (typeof item !== 'object' || item === null) refuse(`transfer[${i}]`, 'a transferable object', item);
     }
   }
-  duration('deadlineMs', options.deadlineMs, 0);
-  duration('graceMs', options.graceMs, 0);
-  return options;
+  return {
+    signal,
+    transfer: transfer && [...transfer],
+    deadlineMs: options.deadlineMs === undefined ? undefined : duration('deadlineMs', options.deadlineMs, 0),
+    graceMs: options.graceMs === undefined ? undefined : duration('graceMs', options.graceMs, 0),
+  };
 }

@@ -5,8 +5,8 @@ import { Fleet, type FleetOwner } from './fleet/fleet.ts';
 import { Call, NOWHERE } from './lane/call.ts';
 import type { Clock } from './lane/clock.ts';
 import type { Demand, Lane, LaneEvents, LaneState, Outcomes, Placement } from './lane/lane.ts';
-import { checkMapOptions, type MapOptions, type MapOutcome, mapCalls } from './map.ts';
-import { type CallOptions, checkCallOptions, type ResolvedPoolOptions } from './options.ts';
+import { type MapOptions, type MapOutcome, mapCalls, resolveMapOptions } from './map.ts';
+import { type CallOptions, type ResolvedPoolOptions, resolveCallOptions } from './options.ts';
 import { Scheduler } from './schedule/scheduler.ts';
 import type { Broadcasts, Calls, FunctionNames, Input, Output, TaskModule } from './types.ts';
 
@@ -130,7 +130,7 @@ export class LanePool implements Outcomes, FleetOwner {
   }
 
   with(options: CallOptions): object {
-    return this.#callsWith(checkCallOptions(options));
+    return this.#callsWith(resolveCallOptions(options));
   }
 
   map(
@@ -141,15 +141,13 @@ export class LanePool implements Outcomes, FleetOwner {
     if (typeof name !== 'string') {
       throw new HotlaneError('OPTION', `\`map\`: expected a function's name first, got ${show(name)}.`);
     }
-    checkMapOptions(options);
+    const resolved = resolveMapOptions(options, this.#options.maxLanes * this.#options.concurrency);
     const fn = this.#number(name);
-    const { deadlineMs } = options;
-    const usual = Math.max(64, 4 * this.#options.maxLanes * this.#options.concurrency);
+    const { deadlineMs } = resolved;
     return mapCalls(
       (input, signal) => this.#invoke(fn, [input], { signal, deadlineMs }, null),
       inputs,
-      options,
-      usual,
+      resolved,
     );
   }
 

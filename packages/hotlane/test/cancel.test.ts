@@ -68,6 +68,12 @@ for (const placement of PLACEMENTS) {
       await held;
     });
 
+    it('a deadline longer than a timer can count is none', async () => {
+      await using pool = tasksPool({ placement, lanes: 1, deadlineMs: 2 ** 40 });
+      assert.equal(await pool.with({ deadlineMs: 3e9, graceMs: 3e9 }).later('x', 20), 'x');
+      assert.equal(await pool.call.later('y', 20), 'y');
+    });
+
     it('a pool’s deadlineMs holds for every call', async () => {
       await using pool = tasksPool({ placement, lanes: 1, deadlineMs: 10, graceMs: 60_000 });
       await assert.rejects(pool.call.later('late', 100), code('DEADLINE'));

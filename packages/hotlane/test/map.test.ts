@@ -116,6 +116,38 @@ describe('map', () => {
     await assert.rejects(collect(pool.map('echo', [1], { signal: stop.signal })), /enough/);
   });
 
+  it('ends on its signal, and when it is left, although its inputs are silent', async () => {
+    await using pool = tasksPool({ lanes: 1 });
+    async function* silent(): AsyncGenerator<number> {
+      yield 1;
+      await new Promise(() => {});
+    }
+    const stop = new AbortController();
+    const results = pool.map('echo', silent(), { signal: stop.signal });
+    await results.next();
+    stop.abort(new Error('enough'));
+    await assert.rejects(results.next(), /enough/);
+    for await (const value of pool.map('echo', silent())) {
+      assert.equal(value, 1);
+      break;
+    }
+  });
+
+  it('with a deadline makes no call wait behind the others', async () => {
+    await using pool = tasksPool({ lanes: 1 });
+    await pool.call.add(1, 1);
+    let most = 0;
+    const source = async function* () {
+      for (let i = 0; i < 30; i++) {
+        const { queued, running } = pool.stats();
+        most = Math.max(most, queued + running);
+        yield i;
+      }
+    };
+    assert.equal((await collect(pool.map('echo', source(), { deadlineMs: 60_000 }))).length, 30);
+    assert.ok(most <= 1, `${most} at once`);
+  });
+
   it('passes on what its inputs throw', async () => {
     await using pool = tasksPool({ lanes: 1 });
     async function* source(): AsyncGenerator<number> {

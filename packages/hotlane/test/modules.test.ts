@@ -78,6 +78,28 @@ for (const placement of PLACEMENTS) {
       assert.deepEqual([...packed.subarray(0, 2)], [0x1f, 0x8b]);
     });
 
+    it('can be packages that export to `import` only, subpaths included', async () => {
+      const cwd = process.cwd();
+      write('node_modules/esm-only/main.js', 'export const one = () => 1;');
+      write('node_modules/esm-only/other.js', 'export const two = () => 2;');
+      const exports = { '.': { import: './main.js' }, './other': { node: { import: './other.js' } } };
+      write(
+        'node_modules/esm-only/package.json',
+        JSON.stringify({ name: 'esm-only', type: 'module', exports }),
+      );
+      process.chdir(directory);
+      try {
+        assert.equal(await callOnce('esm-only', placement, 'one'), 1);
+        assert.equal(await callOnce('esm-only/other', placement, 'two'), 2);
+        await assert.rejects(
+          callOnce('esm-only/none', placement, 'f'),
+          code('LANE_START', /"esm-only\/none"/),
+        );
+      } finally {
+        process.chdir(cwd);
+      }
+    });
+
     it('that are missing: the error names what was looked for', async () => {
       const missing = join(directory, 'missing.mjs');
       await assert.rejects(

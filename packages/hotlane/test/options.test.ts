@@ -41,9 +41,11 @@ describe('options', () => {
     assert.throws(() => pool.with(null as any), code('OPTION'));
     assert.throws(() => pool.map('echo', [1], { inFlight: 0 }), code('OPTION', /`inFlight`/));
     assert.throws(
-      () => pool.map('echo', [1], { order: true } as any),
-      code('OPTION', /there is no option `order`/),
+      () => pool.map('echo', [1], { inFlight: 9, window: 5 }),
+      code('OPTION', /`window`.*from 9/),
     );
+    assert.throws(() => pool.map('echo', [1], { deadlineMs: 'soon' as any }), code('OPTION', /`deadlineMs`/));
+    assert.throws(() => pool.map('echo', [1], { order: true } as any), code('OPTION', /there is no `order`/));
     assert.throws(() => pool.map(((x: unknown) => x) as any, [1]), code('OPTION', /a function's name/));
     await assert.rejects(pool.map('echo', 5 as any).next(), code('OPTION', /can be iterated, got 5/));
   });

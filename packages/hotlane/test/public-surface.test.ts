@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import * as hotlane from 'hotlane';
+import * as modules from 'hotlane/modules';
 import * as worker from 'hotlane/worker';
 
 const root = join(import.meta.dirname, '..');
@@ -11,6 +12,7 @@ const root = join(import.meta.dirname, '..');
 describe('the public surface', () => {
   it('is what it was: values', () => {
     assert.deepEqual(Object.keys(hotlane).sort(), ['HotlaneError', 'createPool', 'isHotlaneError']);
+    assert.deepEqual(Object.keys(modules).sort(), ['loadTasks', 'resolveModule']);
     assert.deepEqual(Object.keys(worker), ['context']);
     assert.deepEqual(Object.keys(worker.context).sort(), ['aborted', 'laneId', 'signal', 'transfer']);
   });

@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createRequire, isBuiltin } from 'node:module';
-import { resolve as resolvePath } from 'node:path';
+import { join, resolve as resolvePath } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { HotlaneError, show } from '../errors.ts';
 import { Tasks } from '../worker/tasks.ts';
@@ -17,39 +17,67 @@ export type ModuleReference = URL | string;
  * @throws HotlaneError OPTION for what can be neither
  */
 export function resolveModule(reference: ModuleReference): string {
-  if (reference instanceof URL) return checkUrl(reference);
+  if (reference instanceof URL) return checkUrl(reference.href);
   if (typeof reference !== 'string' || reference === '') {
     throw new HotlaneError(
       'OPTION',
       `Task module: expected a URL (new URL('./tasks.js', import.meta.url)), a path or a package name, got ${show(reference)}.`,
     );
   }
-  if (/^[a-z][a-z0-9+.-]+:/i.test(reference) && !/^[a-z]:[\\/]/i.test(reference))
-    return checkUrl(new URL(reference));
+  if (/^[a-z][a-z0-9+.-]+:/i.test(reference) && !/^[a-z]:[\\/]/i.test(reference)) return checkUrl(reference);
   if (/^(\.{0,2}[\\/]|\.{1,2}$|[a-z]:[\\/])/i.test(reference))
     return pathToFileURL(resolvePath(reference)).href;
   return findPackage(reference) ?? reference; // unfound: each lane looks again when it starts
 }
 
-/** A package's URL, looked up from the working directory, then from where this file is. */
+/** A package's URL, looked up from the working directory, as a module there would. */
 function findPackage(name: string): string | null {
+  const require = createRequire(resolvePath('package.json'));
   try {
-    const found = createRequire(resolvePath('package.json')).resolve(name);
+    const found = require.resolve(name);
     return isBuiltin(found) ? `node:${found.replace(/^node:/, '')}` : pathToFileURL(found).href;
-  } catch {
-    try {
-      return import.meta.resolve(name); // finds packages that are for `import` alone
-    } catch {
-      return null;
-    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_PACKAGE_PATH_NOT_EXPORTED') return null;
+    return findForImport(require.resolve.paths(name) ?? [], name);
   }
 }
 
-function checkUrl(url: URL): string {
-  if (url.protocol === 'file:' || url.protocol === 'node:' || url.protocol === 'data:') return url.href;
+/** For packages that export to `import` only, which `require.resolve` cannot see. */
+function findForImport(folders: readonly string[], name: string): string | null {
+  const [, packageName, subpath = ''] = /^((?:@[^/]+\/)?[^/]+)(\/.*)?$/.exec(name) ?? [];
+  for (const folder of packageName === undefined ? [] : folders) {
+    const manifest = join(folder, packageName, 'package.json');
+    if (!existsSync(manifest)) continue;
+    const { exports } = JSON.parse(readFileSync(manifest, 'utf8'));
+    const hasPaths =
+      typeof exports === 'object' &&
+      exports !== null &&
+      Object.keys(exports).some(key => key.startsWith('.'));
+    const target = underImport(hasPaths ? exports[`.${subpath}`] : subpath === '' ? exports : undefined);
+    return target === null ? null : pathToFileURL(join(folder, packageName, target)).href;
+  }
+  return null;
+}
+
+/** Follows conditions in the order in which they stand, as the loader does. */
+function underImport(target: unknown): string | null {
+  if (typeof target === 'string') return target;
+  if (typeof target !== 'object' || target === null) return null;
+  for (const [condition, value] of Object.entries(target)) {
+    if (!['node', 'import', 'module-sync', 'default'].includes(condition)) continue;
+    const found = underImport(value);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+function checkUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url !== null && (url.protocol === 'node:' || url.protocol === 'data:')) return url.href;
+  if (url?.protocol === 'file:' && url.host === '') return url.href;
   throw new HotlaneError(
     'OPTION',
-    `Task module: expected a file:, node: or data: URL, got ${show(url.href)}. Code is loaded only from this machine.`,
+    `Task module: expected a file:, node: or data: URL, got ${show(text)}. Code is loaded only from this machine.`,
   );
 }
 

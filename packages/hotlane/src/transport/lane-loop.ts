@@ -66,8 +66,10 @@ const MOST_UNTIMED = 64;
 const SPIN_MS = 0.05;
 /** Looks at the queue between two looks at the clock. */
 const SPINS_PER_LOOK = 128;
-/** After a spin in vain, so many more chances to spin are let pass, doubling up to the most. */
-const MOST_SKIPPED_SPINS = 32;
+/** After spins in vain, chances to spin are let pass: 2, then 6, 14, up to this many. */
+const MOST_SKIPPED_SPINS = 30;
+/** Work that comes sooner after the last, the way from sleep included, makes spinning worth while again. */
+const SOON_MS = 0.15;
 const MOST_RESULT_BYTES = 2 ** 30;
 const NOTHING: readonly unknown[] = [];
 
@@ -119,6 +121,8 @@ export class LaneLoop implements Answers, InvocationHost {
   #lookAt = 1;
   #skipSpins = 0;
   #spinsInVain = 0;
+  /** When it last went to sleep. */
+  #asleepSince = 0;
   /** It left spinning, or was rung, with a claim: see `#afterClaim`. */
   #mayOweRing = false;
   /** Running mean of how long functions run, in milliseconds, from one call in 64. */
@@ -253,6 +257,10 @@ export class LaneLoop implements Answers, InvocationHost {
     this.#runCalls = 0;
     this.#lookAt = 1;
     this.#runSince = this.#platform.now();
+    if (this.#runSince - this.#asleepSince < SOON_MS) {
+      this.#spinsInVain = 0;
+      this.#skipSpins = 0;
+    }
     this.#work();
   }
 
@@ -368,7 +376,10 @@ export class LaneLoop implements Answers, InvocationHost {
     const bell = Atomics.load(control, this.#mine + BELL);
     Atomics.or(control, this.#layout.asleep + this.#maskWord, this.#maskBit);
     this.#asleep = true;
-    if (!this.#hasWork() && this.#sleeper.sleep(bell)) return true;
+    if (!this.#hasWork() && this.#sleeper.sleep(bell)) {
+      this.#asleepSince = this.#platform.now();
+      return true;
+    }
     this.#stopSleeping();
     return false;
   }

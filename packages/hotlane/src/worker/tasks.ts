@@ -22,23 +22,32 @@ export class Tasks {
     }
   }
 
+  /** The names of its functions. */
+  names(): string[] {
+    return Object.keys(this.#exports).filter(name => this.kindOf(name) === 'a function');
+  }
+
+  /** What is exported under a name. */
+  kindOf(name: string): 'a function' | 'a class' | 'a value' | 'nothing' {
+    const found = own(this.#exports, name);
+    if (typeof found === 'function') return isClass(found) ? 'a class' : 'a function';
+    return found === undefined ? 'nothing' : 'a value';
+  }
+
   /** @throws HotlaneError NO_FUNCTION that says what there is instead */
-  find(functionName: string): TaskFunction {
-    const found = own(this.#exports, functionName);
-    if (isCallable(found)) return found;
-    const known = Object.keys(this.#exports).filter(key => isCallable(own(this.#exports, key)));
+  find(name: string): TaskFunction {
+    const kind = this.kindOf(name);
+    if (kind === 'a function') return own(this.#exports, name) as TaskFunction;
+    const names = this.names();
     const there =
-      known.length === 0
+      names.length === 0
         ? 'It has none.'
-        : `It has ${known.slice(0, 20).join(', ')}${known.length > 20 ? ', …' : ''}.`;
+        : `It has ${names.slice(0, 20).join(', ')}${names.length > 20 ? ', …' : ''}.`;
     const what =
-      found === undefined
+      kind === 'nothing'
         ? 'exports no such function'
-        : `exports \`${functionName}\`, but that is ${typeof found === 'function' ? 'a class' : `a value (${typeof found})`}, which cannot be called`;
-    throw new HotlaneError(
-      'NO_FUNCTION',
-      `\`${functionName}\`: the task module ${this.#name} ${what}. ${there}`,
-    );
+        : `exports \`${name}\`, but as ${kind}, which cannot be called`;
+    throw new HotlaneError('NO_FUNCTION', `\`${name}\`: the task module ${this.#name} ${what}. ${there}`);
   }
 }
 
@@ -47,6 +56,6 @@ function own(holder: object, key: string): unknown {
   return Object.hasOwn(holder, key) ? (holder as Record<string, unknown>)[key] : undefined;
 }
 
-function isCallable(value: unknown): value is TaskFunction {
-  return typeof value === 'function' && !/^class\b/.test(Function.prototype.toString.call(value));
+function isClass(value: object): boolean {
+  return /^class\b/.test(Function.prototype.toString.call(value));
 }
