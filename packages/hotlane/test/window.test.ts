@@ -41,7 +41,7 @@ class Recorder implements Outcomes {
 /** A window with a seat whose lane is played by the test: it moves the slots' words by hand. */
 function open({ slots = 8, mostBytes = 1 << 20, seats = 2 } = {}) {
   const recorder = new Recorder();
-  const platform = { clock, codec: nodeCodec, clone, turn: () => {}, keepAlive: () => {} };
+  const platform = { clock, codec: nodeCodec, clone, cores: 2, turn: () => {}, keepAlive: () => {} };
   const window = new SharedWindow(
     platform,
     recorder,

@@ -6,7 +6,7 @@ import type { Demand, Lane, LaneEvents, LaneState, Outcomes, Placement } from '.
 import type { ResolvedPoolOptions } from '../options.ts';
 import type { ToHost, ToLane, WindowMemory } from '../transport/layout.ts';
 import { MOST_AHEAD, SharedWindow } from '../transport/window.ts';
-import { clock, clone, KeepAlive, turn } from './node.ts';
+import { clock, clone, cores, KeepAlive, turn } from './node.ts';
 import { nodeCodec } from './node-codec.ts';
 
 /** What a thread is started with. */
@@ -45,7 +45,8 @@ export class ThreadPlacement implements Placement {
     this.#module = module;
     this.#concurrency = options.concurrency;
     const keepAlive = new KeepAlive();
-    const platform = { clock, codec: nodeCodec, clone, turn, keepAlive: (on: boolean) => keepAlive.set(on) };
+    const hold = (on: boolean) => keepAlive.set(on);
+    const platform = { clock, codec: nodeCodec, clone, cores, turn, keepAlive: hold };
     const seats = 2 * options.maxLanes; // a lane and its replacement overlap
     const slots = Math.min(MOST_SLOTS, powerOfTwo(MOST_AHEAD + seats * options.concurrency));
     const limits = { seats, slots, mostBytes: MOST_SHARED_BYTES, mostValueBytes: MOST_VALUE_BYTES };

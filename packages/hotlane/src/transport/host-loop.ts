@@ -7,6 +7,8 @@ import { Sleeper } from './wake.ts';
 export interface Turns {
   /** Calls back after other events of the loop had their turn (`setImmediate`). Keeps the process alive. */
   turn(next: () => void): void;
+  /** How many cores the process may use. */
+  readonly cores: number;
   /** Whether the process must stay alive although the loop is asleep. */
   keepAlive(on: boolean): void;
 }
@@ -31,6 +33,7 @@ export class HostLoop {
   readonly #clock: Clock;
   readonly #turns: Turns;
   readonly #drain: () => number;
+  readonly #lanesAwake: () => number;
   readonly #demand: Demand;
   readonly #sleeper: Sleeper;
   readonly #poll: () => void;
@@ -43,13 +46,22 @@ export class HostLoop {
 
   /**
    * @param drain takes in what has arrived and says how much that was
+   * @param lanesAwake how many lanes use a core now
    * @param demand whether there is anything to wait for
    */
-  constructor(control: Int32Array, clock: Clock, turns: Turns, drain: () => number, demand: Demand) {
+  constructor(
+    control: Int32Array,
+    clock: Clock,
+    turns: Turns,
+    drain: () => number,
+    lanesAwake: () => number,
+    demand: Demand,
+  ) {
     this.#control = control;
     this.#clock = clock;
     this.#turns = turns;
     this.#drain = drain;
+    this.#lanesAwake = lanesAwake;
     this.#demand = demand;
     this.#poll = () => this.#look();
     this.#sleeper = new Sleeper(control, HOST_ASLEEP, () => this.#onRing());
@@ -99,15 +111,18 @@ export class HostLoop {
     } else if (this.#quietSince === 0) {
       this.#quietSince = this.#clock.now();
     }
-    const budget =
-      this.#usual > LONGEST_POLL_MS
-        ? 0
-        : Math.min(LONGEST_POLL_MS, Math.max(SHORTEST_POLL_MS, 4 * this.#usual));
-    if (this.#quietSince === 0 ? budget > 0 : this.#clock.now() - this.#quietSince < budget) {
+    if (this.#quietSince === 0 || this.#clock.now() - this.#quietSince < this.#budget()) {
       this.#turns.turn(this.#poll);
       return;
     }
     this.#sleep();
+  }
+
+  /** How long to poll before it sleeps, in milliseconds. */
+  #budget(): number {
+    // Answers are far off; or polling would take a core from a lane that works on one.
+    if (this.#usual > LONGEST_POLL_MS || this.#lanesAwake() >= this.#turns.cores) return 0;
+    return Math.min(LONGEST_POLL_MS, Math.max(SHORTEST_POLL_MS, 4 * this.#usual));
   }
 
   #sleep(): void {

@@ -96,7 +96,6 @@ export class LaneLoop implements Answers, InvocationHost {
   readonly #mine: number;
   readonly #maskWord: number;
   readonly #maskBit: number;
-  readonly #mostSpinners: number;
   readonly #bells: Bells;
   readonly #sleeper: Sleeper;
   readonly #definitions: DefinitionReader;
@@ -151,8 +150,6 @@ export class LaneLoop implements Answers, InvocationHost {
     this.#mine = layout.seat(memory.seat);
     this.#maskWord = memory.seat >> 5;
     this.#maskBit = 1 << (memory.seat & 31);
-    // One core is the host's. Lanes that spin on cores that others need are the trap.
-    this.#mostSpinners = Math.max(1, platform.cores - 1);
     this.#bells = new Bells(control, layout);
     this.#sleeper = new Sleeper(control, this.#mine + BELL, () => this.#enter());
     const { codec } = platform;
@@ -193,6 +190,7 @@ export class LaneLoop implements Answers, InvocationHost {
   }
 
   start(): void {
+    this.#bells.setUp(this.#seat);
     this.#enter();
   }
 
@@ -342,8 +340,10 @@ export class LaneLoop implements Answers, InvocationHost {
       this.#skipSpins--;
       return false;
     }
-    if (this.#bells.spinning() >= this.#mostSpinners) return false;
     const control = this.#control;
+    // This lane and the others that are awake, and the host if it is: spinning must not take a core from work.
+    const busy = this.#bells.awake() + (control[HOST_ASLEEP] === 1 ? 0 : 1);
+    if (busy > this.#platform.cores) return false;
     const sign = this.#layout.spinning + this.#maskWord;
     Atomics.or(control, sign, this.#maskBit);
     const until = this.#platform.now() + SPIN_MS;

@@ -8,7 +8,8 @@
  *     line 1   TAIL         ring entries passed so far                      lanes, and the host when it helps
  *     line 2   HOST_ASLEEP  1: the host sleeps and wants to be rung         host sets, a lane clears
  *     line 3   HOST_DEFINED bytes in the host's definitions log             host
- *     line 4…  ASLEEP       a bit per seat: free, and sleeping in its loop  the lane sets, a waker clears
+ *     line 4…  UP           a bit per seat: its lane takes calls            the lane sets, the host clears
+ *              ASLEEP       a bit per seat: free, and sleeping in its loop  the lane sets, a waker clears
  *              SPINNING     a bit per seat: free, and looking for work      the lane
  *     seats    two lines each. The lane's: INBOX_TAIL, REPLY_HEAD, LANE_DEFINED, SERVICE.
  *              The host's: BELL (also rung by lanes), INBOX_HEAD, REPLY_TAIL
@@ -97,6 +98,7 @@ export class Layout {
   readonly seats: number;
   readonly slots: number;
   readonly maskWords: number;
+  readonly up: number;
   readonly asleep: number;
   readonly spinning: number;
   readonly ringMask: number;
@@ -114,7 +116,8 @@ export class Layout {
     this.slots = slots;
     this.maskWords = (seats + 31) >> 5;
     const maskLines = Math.ceil(this.maskWords / LINE) * LINE;
-    this.asleep = MASKS;
+    this.up = MASKS;
+    this.asleep = this.up + maskLines;
     this.spinning = this.asleep + maskLines;
     this.#seat0 = this.spinning + maskLines;
     this.inboxes = this.#seat0 + seats * SEAT_WORDS;

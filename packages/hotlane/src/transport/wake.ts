@@ -78,18 +78,36 @@ export class Bells {
   spinning(): number {
     const { spinning, maskWords } = this.#layout;
     let count = 0;
+    for (let word = 0; word < maskWords; word++)
+      count += bitCount(Atomics.load(this.#control, spinning + word));
+    return count;
+  }
+
+  /**
+   * How many lanes are awake. A hint, for deciding whether a core is free to wait on; a wrong one costs time, not
+   * correctness, so nothing is ordered by it.
+   */
+  awake(): number {
+    const { up, asleep, maskWords } = this.#layout;
+    let count = 0;
     for (let word = 0; word < maskWords; word++) {
-      for (let bits = Atomics.load(this.#control, spinning + word); bits !== 0; bits &= bits - 1) count++;
+      count += bitCount(this.#control[up + word] & ~this.#control[asleep + word]);
     }
     return count;
+  }
+
+  /** A lane is up on this seat. */
+  setUp(seat: number): void {
+    Atomics.or(this.#control, this.#layout.up + (seat >> 5), 1 << (seat & 31));
   }
 
   /** Clears what a lane that is gone left behind, so that its seat is neither rung nor counted. */
   clear(seat: number): void {
     const word = seat >> 5;
     const bit = 1 << (seat & 31);
-    Atomics.and(this.#control, this.#layout.asleep + word, ~bit);
-    Atomics.and(this.#control, this.#layout.spinning + word, ~bit);
+    for (const mask of [this.#layout.up, this.#layout.asleep, this.#layout.spinning]) {
+      Atomics.and(this.#control, mask + word, ~bit);
+    }
   }
 
   #take(word: number, bit: number): boolean {
@@ -102,4 +120,10 @@ export class Bells {
     Atomics.add(this.#control, at, 1);
     Atomics.notify(this.#control, at);
   }
+}
+
+function bitCount(bits: number): number {
+  let count = 0;
+  for (; bits !== 0; bits &= bits - 1) count++;
+  return count;
 }

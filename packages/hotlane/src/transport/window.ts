@@ -145,7 +145,14 @@ export class SharedWindow implements Window, Sink {
     this.#control = new Int32Array(this.#buffer, 0, layout.words);
     this.#deadlines = new Float64Array(this.#buffer, layout.deadline * 4, layout.slots);
     this.#bells = new Bells(this.#control, layout);
-    this.#loop = new HostLoop(this.#control, platform.clock, platform, () => this.#drain(), demand);
+    this.#loop = new HostLoop(
+      this.#control,
+      platform.clock,
+      platform,
+      () => this.#drain(),
+      () => this.#bells.awake(),
+      demand,
+    );
     this.#heap = new HeapSink(options.mostValueBytes);
     this.#arena = new Arena(options.mostBytes, memoryOver, (index, buffer) => this.#onSegment(index, buffer));
     this.#definitions = new DefinitionWriter(
