@@ -207,6 +207,40 @@ describe('the window', () => {
   });
 });
 
+describe('a call for one lane', () => {
+  it('is taken by that lane alone, although an old entry of the ring leads to its slot', async () => {
+    const { window, memory, hand, encode, recorder } = open({ slots: 8 });
+    const second = window.seat({ id: 2, active: false, end() {} } as unknown as Lane, () => {});
+    const taken = hand('taken back');
+    await null;
+    assert.ok(window.recall(taken));
+    const bound = encode('bound');
+    bound.lane = { id: 2 } as Lane;
+    window.handTo(second.seat, bound);
+    assert.equal(bound.slot, 0, 'it got the same slot');
+    await null;
+    const ran: string[] = [];
+    laneOn(memory, { f: () => ran.push('first lane') });
+    await flushed();
+    assert.deepEqual(ran, []);
+    laneOn(second, { f: () => ran.push('second lane') });
+    await flushed();
+    assert.deepEqual(ran, ['second lane']);
+    window.vacate(second.seat);
+    assert.equal(recorder.outcomes.length, 1);
+  });
+
+  it('can be taken back, and goes unstarted when its lane is lost before it claimed it', async () => {
+    const { window, memory, encode, lane } = open({ slots: 8 });
+    const [first, second] = [encode(1), encode(2)];
+    first.lane = second.lane = lane;
+    window.handTo(memory.seat, first);
+    window.handTo(memory.seat, second);
+    assert.equal(window.recall(first), true);
+    assert.deepEqual(window.vacate(memory.seat), { unstarted: [second], started: [] });
+  });
+});
+
 describe('a lane that damages the shared memory', () => {
   const damages: [string, (at: ReturnType<typeof open>, call: Call) => void][] = [
     [
@@ -248,6 +282,14 @@ describe('a lane that damages the shared memory', () => {
     [
       'asks for values of a call that it has not claimed',
       ({ window, memory }, call) => window.onMessage(memory.seat, { kind: 'need', slot: call.slot }),
+    ],
+    [
+      'posts what is no message of ours',
+      ({ window, memory }) => window.onMessage(memory.seat, { kind: 'need', slot: 0.5 } as never),
+    ],
+    [
+      'posts an unknown kind of message',
+      ({ window, memory }) => window.onMessage(memory.seat, { kind: 'hello' } as never),
     ],
     [
       'answers with more bytes than it sent',

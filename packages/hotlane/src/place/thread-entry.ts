@@ -11,6 +11,8 @@ import type { ThreadData } from './thread.ts';
 import { ManyAtOnce } from './tracker.ts';
 
 const { port, module, laneId, concurrency, window } = workerData as ThreadData;
+// Task modules see the same `workerData`: it is no business of theirs.
+for (const key of Object.keys(workerData)) delete workerData[key];
 
 function post(message: ToHost, transfer?: readonly object[]): void {
   port.postMessage(message, transfer as never);

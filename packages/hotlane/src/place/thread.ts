@@ -164,18 +164,18 @@ class ThreadLane implements Lane {
   }
 
   #receive(message: ToHost): void {
-    switch (message.kind) {
+    switch (message?.kind) {
       case 'up':
         this.#events.onUp(this);
         break;
       case 'failed':
-        this.end(decodeAlone(message.cause, nodeCodec));
+        this.end(causeOf(message.cause));
         break;
       case 'drained':
         if (this.state === 'draining') this.end(undefined);
         break;
       default:
-        this.#window.onMessage(this.#seat, message);
+        this.#window.onMessage(this.#seat, message ?? {});
     }
   }
 
@@ -201,4 +201,12 @@ class ThreadLane implements Lane {
 
 function powerOfTwo(atLeast: number): number {
   return 2 ** Math.ceil(Math.log2(atLeast));
+}
+
+function causeOf(bytes: unknown): unknown {
+  try {
+    return decodeAlone(bytes, nodeCodec);
+  } catch (error) {
+    return error;
+  }
 }

@@ -11,6 +11,7 @@ import type { InvocationHost } from '../worker/invocation.ts';
 import type { TaskFunction, Tasks } from '../worker/tasks.ts';
 import {
   BELL,
+  BOUND,
   BYTES_ASIDE,
   CLAIMED,
   DONE,
@@ -292,7 +293,8 @@ export class LaneLoop implements Answers, InvocationHost {
   #claim(): number {
     const control = this.#control;
     const layout = this.#layout;
-    const claimed = CLAIMED | (this.#seat << STATUS_BITS);
+    const seat = this.#seat << STATUS_BITS;
+    const claimed = CLAIMED | seat;
     const mine = this.#mine;
     let own = control[mine + INBOX_TAIL];
     // Orders the inbox's words after its head.
@@ -301,7 +303,8 @@ export class LaneLoop implements Answers, InvocationHost {
       own = (own + 1) | 0;
       // Against a recall; as below.
       const won =
-        Atomics.compareExchange(control, layout.slot0 + slot * SLOT_WORDS, PUBLISHED, claimed) === PUBLISHED;
+        Atomics.compareExchange(control, layout.slot0 + slot * SLOT_WORDS, BOUND | seat, claimed) ===
+        (BOUND | seat);
       // Orders our reads of the inbox before the host's next writes to it.
       Atomics.store(control, mine + INBOX_TAIL, own);
       if (won) return slot;

@@ -29,14 +29,16 @@
  *   slot states
  *
  *     FREE ──publish──▶ PUBLISHED ──claim, by compare-and-swap──▶ CLAIMED ──▶ STARTED ──▶ DONE ──▶ FREE
- *      ▲   (host)           │                 (lane)                    (lane)     (lane)    (host)
- *      └────recall, by CAS──┘  (host)
+ *      ▲   (host)       or BOUND            (lane)                    (lane)     (lane)    (host)
+ *      └──recall, by compare-and-swap──┘
+ *                  (host)
  *
- *   CLAIMED, STARTED and DONE carry the seat, so that a lane that dies anywhere leaves no slot in doubt:
+ *   BOUND, CLAIMED, STARTED and DONE carry the seat, so that a lane that dies anywhere leaves no slot in doubt:
  *   CLAIMED had not begun, STARTED and DONE had. RECALLED is not stored: the compare-and-swap that recalls a
- *   slot gives it straight back to the host, and a ring entry that leads to a slot which is not PUBLISHED is
- *   passed over. An entry may also lead to a slot that was recalled and published again; then the lane that
- *   gets there first takes it a little early, and the later entry is passed over.
+ *   slot gives it straight back to the host. So an entry of the ring or of an inbox may lead to a slot that is
+ *   something else by now. It is passed over, unless the slot was published again in the same way (PUBLISHED, or
+ *   BOUND to the same seat): then the lane that gets there first takes it a little early, and the later entry
+ *   is passed over.
  */
 export const LINE = 16;
 
@@ -47,10 +49,13 @@ export const HOST_DEFINED = 3 * LINE;
 const MASKS = 4 * LINE;
 
 export const FREE = 0;
+/** Any lane may claim it. */
 export const PUBLISHED = 1;
-export const CLAIMED = 2;
-export const STARTED = 3;
-export const DONE = 4;
+/** The lane on its seat alone may claim it. */
+export const BOUND = 2;
+export const CLAIMED = 3;
+export const STARTED = 4;
+export const DONE = 5;
 /** A slot's STATE word is `status | seat << STATUS_BITS`. */
 export const STATUS_BITS = 3;
 export const STATUS_MASK = 7;

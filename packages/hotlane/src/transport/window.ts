@@ -11,6 +11,7 @@ import type { Demand, Lane, Outcomes, Window } from '../lane/lane.ts';
 import { Arena } from './arena.ts';
 import { HostLoop, type Turns } from './host-loop.ts';
 import {
+  BOUND,
   BYTES_ASIDE,
   CLAIMED,
   DONE,
@@ -80,9 +81,6 @@ class Seat {
 export const MOST_AHEAD = 1024;
 /** How much work the window holds ready per lane, in milliseconds: more than it takes to hand a call over. */
 const AHEAD_MS = 0.5;
-/** A call that was held, unstarted, by so many lanes that were lost is taken for the cause. */
-export const MOST_LOSSES = 3;
-
 const NO_SIDE: readonly object[] = [];
 
 /**
@@ -107,7 +105,7 @@ export class SharedWindow implements Window, Sink {
   /** Slots that are FREE: a stack, so that warm ones are used again. */
   readonly #free: Int32Array;
   #freeCount: number;
-  readonly #seats: (Seat | null)[];
+  readonly #seats: (Seat | null)[] = [];
   /** How many calls the lanes can run at once, as the fleet last said. */
   #capacity = 0;
   /** How many more calls may be published than the lanes can run. */
@@ -169,7 +167,7 @@ export class SharedWindow implements Window, Sink {
     this.#free = new Int32Array(layout.slots);
     for (let i = 0; i < layout.slots; i++) this.#free[i] = layout.slots - 1 - i;
     this.#freeCount = layout.slots;
-    this.#seats = new Array(layout.seats).fill(null);
+    for (let i = 0; i < layout.seats; i++) this.#seats.push(null);
     this.#flush = () => this.#show();
   }
 
@@ -256,7 +254,7 @@ export class SharedWindow implements Window, Sink {
   }
 
   hand(call: Call): void {
-    const slot = this.#fill(call);
+    const slot = this.#fill(call, PUBLISHED);
     this.#held++;
     const { ring, ringMask } = this.#layout;
     if (((this.#head - this.#tail) | 0) > ringMask) this.#passEntries();
@@ -275,7 +273,7 @@ export class SharedWindow implements Window, Sink {
 
   /** Hands a call to one lane, which alone may take it. */
   handTo(seat: number, call: Call): void {
-    const slot = this.#fill(call);
+    const slot = this.#fill(call, BOUND | (seat << STATUS_BITS));
     const holder = this.#seats[seat]!;
     this.#control[this.#layout.inbox(seat) + (holder.inboxHead & (INBOX - 1))] = slot;
     holder.inboxHead = (holder.inboxHead + 1) | 0;
@@ -287,8 +285,10 @@ export class SharedWindow implements Window, Sink {
   recall(call: Call): boolean {
     const slot = call.slot;
     const at = this.#stateAt(slot);
+    const state = Atomics.load(this.#control, at);
+    if (!isUnclaimed(state)) return false;
     // Against a lane's claim: exactly one of the two compare-and-swaps succeeds.
-    if (Atomics.compareExchange(this.#control, at, PUBLISHED, FREE) !== PUBLISHED) return false;
+    if (Atomics.compareExchange(this.#control, at, state, FREE) !== state) return false;
     this.#vacateSlot(call, slot);
     return true;
   }
@@ -391,13 +391,12 @@ export class SharedWindow implements Window, Sink {
       // The thread is gone, so nothing changes these words behind us except other lanes, whose slots we leave.
       const state = Atomics.load(this.#control, at);
       const status = state & STATUS_MASK;
-      const bound = call.lane === left.lane && status === PUBLISHED;
-      if (!bound && (status === PUBLISHED || status === FREE || state >> STATUS_BITS !== seat)) continue;
+      if (status === PUBLISHED || state >> STATUS_BITS !== seat) continue;
       Atomics.store(this.#control, at, FREE);
       this.#vacateSlot(call, slot);
       if (status === CLAIMED) call.losses++;
       // What was moved to the lane is gone with it, so such a call counts as started.
-      const moved = status !== PUBLISHED && call.side !== null && call.side.transfer.length > 0;
+      const moved = status === CLAIMED && call.side !== null && call.side.transfer.length > 0;
       (status === STARTED || status === DONE || moved ? started : unstarted).push(call);
     }
     this.#bells.clear(seat);
@@ -416,14 +415,9 @@ export class SharedWindow implements Window, Sink {
       this.#sendAside(from, seat, message.slot);
       return;
     }
-    if (message.kind !== 'reply') return;
-    const call = this.#answered(seat, message.slot);
-    if (
-      call === null ||
-      !(message.bytes instanceof ArrayBuffer) ||
-      !(message.length <= message.bytes.byteLength)
-    ) {
-      this.#faulty(from, 'a reply for a call that it does not have');
+    const call = message.kind === 'reply' ? this.#answered(seat, message.slot) : null;
+    if (message.kind !== 'reply' || call === null || !isReply(message)) {
+      this.#faulty(from, 'a message that no lane should send');
       return;
     }
     const memory = memoryOver(message.bytes);
@@ -435,7 +429,7 @@ export class SharedWindow implements Window, Sink {
   #onSegment(index: number, buffer: SharedArrayBuffer): void {
     this.#segments.push(buffer);
     // Posted before any slot can lead there; a lane that claims one first waits for this message.
-    for (const seat of this.#seats ?? []) seat?.post({ kind: 'segment', index, buffer });
+    for (const seat of this.#seats) seat?.post({ kind: 'segment', index, buffer });
   }
 
   #dropRun(): void {
@@ -453,7 +447,8 @@ export class SharedWindow implements Window, Sink {
     }
   }
 
-  #fill(call: Call): number {
+  /** @param published the state in which lanes find it */
+  #fill(call: Call, published: number): number {
     const slot = this.#free[--this.#freeCount];
     const control = this.#control;
     let flags = call.side === null ? 0 : HAS_SIDE;
@@ -466,8 +461,8 @@ export class SharedWindow implements Window, Sink {
     this.#deadlines[slot] = call.deadlineAt;
     call.slot = slot;
     this.#calls[slot] = call;
-    // Orders the descriptor and the payload before PUBLISHED: a lane whose claim succeeds reads them whole.
-    Atomics.store(control, at, PUBLISHED);
+    // Orders the descriptor and the payload before the state: a lane whose claim succeeds reads them whole.
+    Atomics.store(control, at, published);
     return slot;
   }
 
@@ -525,7 +520,7 @@ export class SharedWindow implements Window, Sink {
       if (this.#tail === this.#head) return;
       const slot = control[ring + (this.#tail & ringMask)];
       // The entry may be passed by a lane at the same time; TAIL moves by compare-and-swap, so only once.
-      if (Atomics.load(control, this.#stateAt(slot)) === PUBLISHED && this.#calls[slot]?.lane === null) break;
+      if (Atomics.load(control, this.#stateAt(slot)) === PUBLISHED) break;
       Atomics.compareExchange(control, TAIL, this.#tail, (this.#tail + 1) | 0);
     }
     // What is left begins with a published call. There are at most `slots` of those and twice as many entries;
@@ -538,15 +533,11 @@ export class SharedWindow implements Window, Sink {
     const { ring, ringMask } = this.#layout;
     const control = this.#control;
     const waiting: number[] = [];
-    const seen = new Set<number>();
     for (let at = this.#tail; at !== this.#head; at = (at + 1) | 0) {
       const slot = control[ring + (at & ringMask)];
-      if (!seen.has(slot) && this.#calls[slot] !== null && this.#calls[slot]!.lane === null) {
-        seen.add(slot);
-        // Recalled as in `recall`, so that no lane can claim it while it has no entry.
-        if (Atomics.compareExchange(control, this.#stateAt(slot), PUBLISHED, FREE) === PUBLISHED)
-          waiting.push(slot);
-      }
+      // As in `recall`, so that no lane can claim it while it has no entry; a second entry of it finds it FREE.
+      if (Atomics.compareExchange(control, this.#stateAt(slot), PUBLISHED, FREE) === PUBLISHED)
+        waiting.push(slot);
     }
     // All entries up to `head` lead to nothing now: lanes pass them as they come, and so do we.
     while (Atomics.load(control, TAIL) !== this.#head) {
@@ -603,7 +594,7 @@ export class SharedWindow implements Window, Sink {
 
   /** The call whose answer a lane says it has, or null if that cannot be. */
   #answered(seat: number, slot: number): Call | null {
-    if (!(slot >= 0 && slot < this.#layout.slots)) return null;
+    if (!this.#isSlot(slot)) return null;
     if (this.#control[this.#stateAt(slot)] !== (DONE | (seat << STATUS_BITS))) return null;
     return this.#calls[slot];
   }
@@ -651,7 +642,7 @@ export class SharedWindow implements Window, Sink {
   }
 
   #sendAside(seat: Seat, index: number, slot: number): void {
-    const call = slot >= 0 && slot < this.#layout.slots ? this.#calls[slot] : null;
+    const call = this.#isSlot(slot) ? this.#calls[slot] : null;
     if (
       call === null ||
       Atomics.load(this.#control, this.#stateAt(slot)) !== (CLAIMED | (index << STATUS_BITS))
@@ -689,6 +680,10 @@ export class SharedWindow implements Window, Sink {
     return (state & STATUS_MASK) >= CLAIMED ? this.#seats[state >> STATUS_BITS] : null;
   }
 
+  #isSlot(slot: unknown): slot is number {
+    return Number.isInteger(slot) && (slot as number) >= 0 && (slot as number) < this.#layout.slots;
+  }
+
   #stateAt(slot: number): number {
     return this.#layout.slot0 + slot * SLOT_WORDS + STATE;
   }
@@ -705,6 +700,21 @@ const EMPTY_ROOM: Room = {
   start: 0,
   end: 0,
 };
+
+function isUnclaimed(state: number): boolean {
+  const status = state & STATUS_MASK;
+  return status === PUBLISHED || status === BOUND;
+}
+
+function isReply({ bytes, length, values }: Extract<ToHost, { kind: 'reply' }>): boolean {
+  return (
+    bytes instanceof ArrayBuffer &&
+    Number.isInteger(length) &&
+    length >= 0 &&
+    length <= bytes.byteLength &&
+    Array.isArray(values)
+  );
+}
 
 function notCloneable(cause: unknown): HotlaneError {
   return new HotlaneError(

@@ -38,16 +38,16 @@ export class Executor {
         // Through a promise of our own where it is not one, since a thenable may answer twice, or throw.
         const promise = result instanceof Promise ? result : Promise.resolve(result);
         promise.then(
-          value => this.#settle(ticket, false, value),
-          error => this.#settle(ticket, true, error),
+          value => this.#settle(invocation, false, value),
+          error => this.#settle(invocation, true, error),
         );
         return;
       }
     } catch (error) {
-      this.#end(ticket, true, error);
+      this.#end(invocation, true, error);
       return;
     }
-    this.#end(ticket, false, result);
+    this.#end(invocation, false, result);
   }
 
   /** Fires the signal of a call that waits for something. One that has ended already does not mind. */
@@ -55,14 +55,15 @@ export class Executor {
     this.#waiting[ticket]?.abort(reason);
   }
 
-  #settle(ticket: number, failed: boolean, value: unknown): void {
-    this.#waiting[ticket] = undefined;
-    this.#end(ticket, failed, value);
+  #settle(invocation: Invocation, failed: boolean, value: unknown): void {
+    this.#waiting[invocation.ticket] = undefined;
+    this.#end(invocation, failed, value);
   }
 
-  #end(ticket: number, failed: boolean, value: unknown): void {
+  #end(invocation: Invocation, failed: boolean, value: unknown): void {
     this.running--;
-    this.#answers.answer(ticket, failed, value, failed ? NOTHING : transfersOf(value));
+    invocation.end();
+    this.#answers.answer(invocation.ticket, failed, value, failed ? NOTHING : transfersOf(value));
   }
 }
 
