@@ -222,7 +222,7 @@ describe('a call for one lane', () => {
     const ran: string[] = [];
     laneOn(memory, { f: () => ran.push('first lane') });
     await flushed();
-    assert.deepEqual(ran, []);
+    assert.equal(ran.length, 0);
     laneOn(second, { f: () => ran.push('second lane') });
     await flushed();
     assert.deepEqual(ran, ['second lane']);
