@@ -6,7 +6,9 @@ import { describe, it } from 'node:test';
 const src = join(import.meta.dirname, '../src');
 
 /** Floors from the top; a file imports only from floors below its own, or from its own. */
+/** What tests and adapters build on stands above the pool. */
 const FLOORS = [
+  'testing',
   'pool',
   'place',
   'fleet',

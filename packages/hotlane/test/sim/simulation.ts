@@ -1,0 +1,234 @@
+import type { Call } from '../../src/lane/call.ts';
+import { LanePool } from '../../src/pool.ts';
+import { Random } from '../../src/testing/random.ts';
+import { SimClock } from '../../src/testing/sim-clock.ts';
+import { type SimHabits, SimPlacement, type SimWitness } from '../../src/testing/sim-lanes.ts';
+
+/** What a run found; `problem` is null when all was well. */
+export interface SimResult {
+  readonly seed: number;
+  readonly calls: number;
+  readonly steps: number;
+  readonly lanesLost: number;
+  readonly problem: string | null;
+  /** The last events before the problem. */
+  readonly trace: readonly string[];
+}
+
+const TRACE_LENGTH = 60;
+/** Longer than any deadline, grace or backoff: what has not happened by then never will. */
+const LONG_MS = 30_000;
+
+/**
+ * Runs a pool (its real scheduler, fleet and pool, unchanged) on simulated lanes and a simulated clock: calls,
+ * cancels, deadlines, broadcasts and deaths interleave as the seed says. After each step it checks what must
+ * always hold.
+ */
+export async function simulate(seed: number, steps: number): Promise<SimResult> {
+  const run = new Run(seed);
+  return await run.go(steps);
+}
+
+class Run implements SimWitness {
+  readonly #seed: number;
+  readonly #random: Random;
+  readonly #clock: SimClock;
+  readonly #pool: LanePool;
+  #placement!: SimPlacement;
+  readonly #mostAccepted: number;
+  readonly #trace: string[] = [];
+  readonly #numbers = new Map<Call, number>();
+  readonly #starts = new Map<Call, number>();
+  readonly #signals: AbortController[] = [];
+  #calls = 0;
+  #unsettled = 0;
+  #settledTwice = 0;
+  #lanesLost = 0;
+  #problem: string | null = null;
+
+  constructor(seed: number) {
+    this.#seed = seed;
+    const random = new Random(seed);
+    this.#random = random;
+    this.#clock = new SimClock(random);
+    const maxLanes = 1 + random.below(6);
+    const minLanes = random.chance(0.5) ? 0 : random.below(maxLanes + 1);
+    const maxQueue = random.chance(0.3) ? random.below(30) : Number.POSITIVE_INFINITY;
+    this.#mostAccepted = maxQueue + maxLanes;
+    const deadly = random.chance(0.8);
+    const habits: SimHabits = {
+      startMs: 20,
+      failToStart: deadly && random.chance(0.5) ? random.next() * 0.5 : 0,
+      handOverMs: random.chance(0.5) ? 0.01 : 1,
+      serviceMs: random.chance(0.5) ? 0.05 : 5,
+      hang: random.chance(0.3) ? 0.02 : 0,
+      fail: 0.1,
+      dieClaimed: deadly ? random.next() * 0.03 : 0,
+      dieStarted: deadly ? random.next() * 0.03 : 0,
+      dieDone: deadly ? random.next() * 0.03 : 0,
+      exitMs: 5,
+    };
+    const options = {
+      placement: 'thread' as const,
+      minLanes,
+      maxLanes,
+      lingerMs: random.chance(0.5) ? 50 : 10_000,
+      concurrency: 1,
+      maxQueue,
+      maxQueuedBytes: Number.POSITIVE_INFINITY,
+      deadlineMs: random.chance(0.3) ? 5 + random.below(100) : Number.POSITIVE_INFINITY,
+      graceMs: random.chance(0.5) ? 10 : 200,
+    };
+    this.#pool = new LanePool(options, this.#clock, (outcomes, demand) => {
+      const ahead = random.chance(0.5) ? 0 : random.below(20);
+      this.#placement = new SimPlacement(random, this.#clock, habits, ahead, outcomes, demand, this);
+      return this.#placement;
+    });
+  }
+
+  async go(steps: number): Promise<SimResult> {
+    let taken = 0;
+    try {
+      for (; taken < steps && this.#problem === null; taken++) {
+        this.#act();
+        this.#check();
+        await null; // promises that settled are counted
+      }
+      if (this.#problem === null) taken += await this.#finish();
+    } catch (error) {
+      this.#fail(`threw ${(error as Error).stack ?? error}`);
+    }
+    return {
+      seed: this.#seed,
+      calls: this.#calls,
+      steps: taken,
+      lanesLost: this.#lanesLost,
+      problem: this.#problem,
+      trace: this.#trace,
+    };
+  }
+
+  // ---- what happens -------------------------------------------------------------------------------------
+
+  #act(): void {
+    const random = this.#random;
+    const dice = random.next();
+    if (dice < 0.3) this.#call();
+    else if (dice < 0.32) for (let burst = random.below(20); burst > 0; burst--) this.#call();
+    else if (dice < 0.33) for (let burst = 1 + random.below(5); burst > 0; burst--) this.#broadcast();
+    else if (dice < 0.34) this.#signals.splice(random.below(this.#signals.length), 1)[0]?.abort('cancelled');
+    else if (dice < 0.341) random.pick(this.#placement.lanes)?.die(new Error('struck'));
+    else this.#clock.step();
+  }
+
+  #call(): void {
+    const random = this.#random;
+    let call = this.#pool.call as Record<string, () => Promise<unknown>>;
+    const dice = random.next();
+    if (dice < 0.05) {
+      const stop = new AbortController();
+      this.#signals.push(stop);
+      call = this.#pool.with({ signal: stop.signal, graceMs: random.below(50) }) as typeof call;
+    } else if (dice < 0.1) {
+      call = this.#pool.with({ deadlineMs: random.below(40) }) as typeof call;
+    }
+    this.#watch(call.f());
+  }
+
+  #broadcast(): void {
+    this.#watch((this.#pool.broadcast as Record<string, () => Promise<unknown>>).f());
+  }
+
+  #watch(promise: Promise<unknown>): void {
+    this.#calls++;
+    this.#unsettled++;
+    let settled = 0;
+    const count = () => {
+      this.#unsettled--;
+      if (++settled > 1) this.#settledTwice++;
+    };
+    promise.then(count, count);
+  }
+
+  /** Ends the pool and lets everything come to rest. */
+  async #finish(): Promise<number> {
+    const gently = this.#random.chance(0.5);
+    this.event(gently ? 'close' : 'destroy', null, 0);
+    // Calls whose functions never return end with their signals or deadlines; those without, by force.
+    for (const stop of this.#signals) stop.abort('over');
+    const ended = gently ? this.#pool.close() : this.#pool.destroy('over');
+    let isOver = false;
+    void ended.then(() => {
+      isOver = true;
+    });
+    let steps = 0;
+    let patience = this.#clock.now() + LONG_MS;
+    let forced = !gently;
+    for (; !isOver && this.#problem === null; steps++) {
+      await null;
+      const more = this.#clock.step();
+      this.#check();
+      if (more && this.#clock.now() < patience) continue;
+      await new Promise(resolve => setImmediate(resolve));
+      if (isOver) break;
+      if (forced) this.#fail('the pool does not end');
+      else if (this.#placement.handed().some(call => call.settled)) {
+        this.#fail('a cancelled call still has its lane, long after its grace');
+      }
+      // Functions that never return, called without a deadline: close() waits for them, as it should.
+      else if (this.#placement.running() > 0) {
+        this.event('destroy', null, 0);
+        void this.#pool.destroy('hung functions');
+        forced = true;
+        patience = this.#clock.now() + LONG_MS;
+      } else this.#fail('close() waits, and no lane runs anything');
+    }
+    await new Promise(resolve => setImmediate(resolve));
+    if (this.#problem !== null) return steps;
+    if (this.#unsettled > 0) this.#fail(`${this.#unsettled} calls never settled`);
+    if (this.#placement.accepted.size > 0)
+      this.#fail(`the arguments of ${this.#placement.accepted.size} calls were never given up`);
+    if (this.#placement.lanes.length > 0) this.#fail(`${this.#placement.lanes.length} lanes are left`);
+    const { queued, running } = this.#pool.stats();
+    if (queued + running > 0) this.#fail(`stats still count ${queued} queued and ${running} running`);
+    while (this.#clock.step());
+    return steps;
+  }
+
+  // ---- what must hold -----------------------------------------------------------------------------------
+
+  #check(): void {
+    const { accepted, held, lanes, published } = this.#placement;
+    if (this.#settledTwice > 0) this.#fail('a call settled twice');
+    const bound = [...accepted].some(call => call.lane !== null);
+    const waiting = accepted.size - held.size;
+    if (!bound && waiting > 0 && this.#placement.room() > 0) {
+      this.#fail(`${waiting} calls wait in the queue, and the window has room for ${this.#placement.room()}`);
+    }
+    if (published.length > 0 && lanes.some(lane => lane.isIdle())) {
+      this.#fail('a lane is free and looks for nothing, and a call is published');
+    }
+    if (accepted.size > this.#mostAccepted)
+      this.#fail(`${accepted.size} calls accepted, the bound is ${this.#mostAccepted}`);
+  }
+
+  started(call: Call): void {
+    const starts = (this.#starts.get(call) ?? 0) + 1;
+    this.#starts.set(call, starts);
+    if (starts > 1) this.#fail(`call ${this.#numbers.get(call)} started ${starts} times`);
+  }
+
+  event(what: string, call: Call | null, lane: number): void {
+    if (what === 'dies') this.#lanesLost++;
+    if (call !== null && !this.#numbers.has(call)) this.#numbers.set(call, this.#numbers.size + 1);
+    const subject = call === null ? '' : ` call ${this.#numbers.get(call)}`;
+    this.#trace.push(
+      `${this.#clock.now().toFixed(3)} ms${lane > 0 ? ` lane ${lane}` : ''}${subject} ${what}`,
+    );
+    if (this.#trace.length > TRACE_LENGTH) this.#trace.shift();
+  }
+
+  #fail(problem: string): void {
+    this.#problem ??= problem;
+  }
+}
