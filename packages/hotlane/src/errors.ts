@@ -68,3 +68,12 @@ export function show(value: unknown): string {
   }
   return String(value);
 }
+
+/** The platform refused to clone or move a value, and its error says why. */
+export function notCloneable(cause: unknown): HotlaneError {
+  return new HotlaneError(
+    'NOT_CLONEABLE',
+    `A value can be neither cloned nor transferred: ${(cause as Error)?.message ?? String(cause)}`,
+    { cause },
+  );
+}

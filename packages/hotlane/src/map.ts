@@ -73,6 +73,7 @@ export async function* mapCalls<I>(
   renew();
   const end = (reason: unknown) => {
     failure ??= { reason };
+    stop.abort(reason);
     wake();
   };
   const onAbort = () => end(signal!.reason);
@@ -117,7 +118,7 @@ export async function* mapCalls<I>(
   };
 
   try {
-    void pull();
+    if (failure === null) void pull();
     for (;;) {
       if (failure !== null) throw (failure as { reason: unknown }).reason;
       const head = entries.peek();

@@ -34,6 +34,11 @@ export interface PoolOptions {
    * replaced. `Infinity` never ends a lane. @default 1_000
    */
   readonly graceMs?: number;
+  /**
+   * How long a lane may take to start and load the module, in milliseconds; then it counts as one that cannot
+   * start. @default 60_000
+   */
+  readonly startMs?: number;
 }
 
 /** What `pool.with(…)` takes: options of single calls. */
@@ -59,6 +64,7 @@ export interface ResolvedPoolOptions {
   readonly maxQueuedBytes: number;
   readonly deadlineMs: number;
   readonly graceMs: number;
+  readonly startMs: number;
 }
 
 const MOST_LANES = 1024;
@@ -73,6 +79,7 @@ const POOL_KEYS = [
   'maxQueuedBytes',
   'deadlineMs',
   'graceMs',
+  'startMs',
 ];
 const LANE_KEYS = ['min', 'max', 'lingerMs'];
 const CALL_KEYS = ['signal', 'deadlineMs', 'graceMs', 'transfer'];
@@ -118,8 +125,10 @@ function count(option: string, value: unknown, fallback: number): number {
 
 export function checkSignal(signal: unknown): void {
   if (signal === undefined) return;
-  if (typeof (signal as AbortSignal | null)?.aborted !== 'boolean')
+  const { aborted, addEventListener } = (signal ?? {}) as Partial<AbortSignal>;
+  if (typeof aborted !== 'boolean' || typeof addEventListener !== 'function') {
     refuse('signal', 'an AbortSignal', signal);
+  }
 }
 
 /** Milliseconds; more than a timer can count is as good as Infinity. */
@@ -172,6 +181,7 @@ export function resolvePoolOptions(options: PoolOptions | undefined, cores: numb
     maxQueuedBytes: count('maxQueuedBytes', given.maxQueuedBytes, 512 * MIB),
     deadlineMs: duration('deadlineMs', given.deadlineMs, Number.POSITIVE_INFINITY),
     graceMs: duration('graceMs', given.graceMs, 1_000),
+    startMs: duration('startMs', given.startMs, 60_000),
   };
 }
 

@@ -122,8 +122,10 @@ export class LanePool implements Outcomes, FleetOwner {
     if (this.#placement.window !== null) this.#scheduler.addOutlet(this.#placement.window);
     this.call = this.#callsWith(null);
     this.broadcast = createCallObject(name => (...args) => {
+      const refused = this.#refusal(null, 0);
+      if (refused !== null) return Promise.reject(refused.reason);
       const fn = this.#number(name);
-      const lanes = this.#fleet.lanes.filter(lane => lane.state === 'up');
+      const lanes = this.#fleet.lanes.filter(lane => lane.state === 'up' || lane.state === 'starting');
       return Promise.all(lanes.map(lane => this.#invoke(fn, args, null, lane)));
     });
     this.#fleet.grow();
@@ -197,10 +199,9 @@ export class LanePool implements Outcomes, FleetOwner {
   }
 
   #invoke(fn: number, args: unknown[], options: CallOptions | null, lane: Lane | null): Promise<unknown> {
-    if (this.#state !== 'open') return Promise.reject(this.#closedError());
     if (fn < 0) return Promise.reject(tooManyNames());
-    if (options?.signal?.aborted) return Promise.reject(options.signal.reason);
-    if (this.#inFlight >= this.#mostInFlight) return Promise.reject(this.#queueFull());
+    let refused = this.#refusal(options, 0);
+    if (refused !== null) return Promise.reject(refused.reason);
     const call = new Call(fn);
     call.lane = lane;
     try {
@@ -211,16 +212,31 @@ export class LanePool implements Outcomes, FleetOwner {
     } catch (error) {
       return Promise.reject(error);
     }
+    // Reading the arguments may have run code of the user's: getters that close the pool, abort, make calls.
+    refused = this.#refusal(options, call.length);
+    if (refused !== null) {
+      this.#placement.discard(call);
+      return Promise.reject(refused.reason);
+    }
     const promise = new Promise(capture);
     call.resolve = resolveNew;
     call.reject = rejectNew;
     this.#queuedBytes += call.length;
     this.#inFlight++;
-    this.#unsettled++;
+    if (this.#unsettled++ === 0) this.#placement.reviewHold();
     if (options !== null || this.#watchAll) this.#watch(call, options);
     if (this.#inFlight > this.#fleet.growAbove) this.#fleet.grow();
     this.#scheduler.submit(call);
     return promise;
+  }
+
+  /** Why a call that takes so many bytes cannot be accepted now; null when it can. */
+  #refusal(options: CallOptions | null, bytes: number): { readonly reason: unknown } | null {
+    if (this.#state !== 'open') return { reason: this.#closedError() };
+    if (options?.signal?.aborted) return { reason: options.signal.reason };
+    if (this.#inFlight >= this.#mostInFlight) return { reason: this.#queueFull() };
+    if (this.#queuedBytes + bytes > this.#options.maxQueuedBytes) return { reason: this.#bytesFull(bytes) };
+    return null;
   }
 
   /** Sets up what may cancel the call. */
@@ -286,18 +302,31 @@ export class LanePool implements Outcomes, FleetOwner {
     }
     const lane = this.#laneOf(call);
     if (lane === null) return;
-    lane.abort(call, reason);
     const watch = call.watch!;
-    if (watch.graceMs === Number.POSITIVE_INFINITY) return;
-    watch.timer = this.#clock.setTimer(watch.graceMs, () => {
-      if (call.slot === NOWHERE) return;
-      lane.end(
-        new HotlaneError(
-          'LANE_LOST',
-          `Lane ${lane.id} was ended: \`${this.#names[call.fn]}\` went on for ${watch.graceMs} ms after its call was cancelled.`,
-          { cause: reason },
-        ),
-      );
+    watch.timer = this.#clock.setTimer(watch.graceMs, () => this.#onGraceOver(call, lane, reason));
+    lane.abort(call, reason);
+  }
+
+  /**
+   * The function goes on although its call was cancelled: its lane takes no more calls. Others that it runs may
+   * finish within the same time again, if its loop still answers; then it is ended.
+   */
+  #onGraceOver(call: Call, lane: Lane, reason: unknown): void {
+    if (call.slot === NOWHERE) return;
+    const { graceMs } = call.watch!;
+    const cause = new HotlaneError(
+      'LANE_LOST',
+      `Lane ${lane.id} was ended: \`${this.#names[call.fn]}\` went on for ${graceMs} ms after its call was cancelled.`,
+      { cause: reason },
+    );
+    const others = this.#placement.handed().some(other => !other.settled && this.#laneOf(other) === lane);
+    if (!others) {
+      lane.end(cause);
+      return;
+    }
+    this.#fleet.retire(lane);
+    call.watch!.timer = this.#clock.setTimer(graceMs, () => {
+      if (call.slot !== NOWHERE) lane.end(cause);
     });
   }
 
@@ -332,6 +361,7 @@ export class LanePool implements Outcomes, FleetOwner {
 
   onUp(lane: Lane): void {
     if (this.#placement.window === null) this.#scheduler.addOutlet(lane);
+    else this.#scheduler.pump(); // broadcasts may wait for it
   }
 
   onGone(lane: Lane, unstarted: readonly Call[], started: readonly Call[]): void {
@@ -397,6 +427,7 @@ export class LanePool implements Outcomes, FleetOwner {
     }
     this.#state = 'closed';
     await this.#fleet.close(undefined);
+    this.#placement.dispose();
   }
 
   async #tearDown(reason: unknown): Promise<void> {
@@ -409,6 +440,7 @@ export class LanePool implements Outcomes, FleetOwner {
     for (const call of waiting) this.#giveUp(call);
     for (const call of this.#placement.window?.recallAll() ?? []) this.#giveUp(call);
     await this.#fleet.close(reason ?? new HotlaneError('CLOSED', message));
+    this.#placement.dispose();
   }
 
   #closedError(): HotlaneError {

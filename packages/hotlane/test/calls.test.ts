@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { inspect } from 'node:util';
 import { MessageChannel } from 'node:worker_threads';
-import { code, leavesNothingBehind, PLACEMENTS, tasksPool, until } from './support.ts';
+import { code, counters, leavesNothingBehind, PLACEMENTS, tasksPool, until } from './support.ts';
 
 leavesNothingBehind();
 
@@ -110,7 +111,7 @@ for (const placement of PLACEMENTS) {
       await assert.rejects(any.nope(), code('NO_FUNCTION', /`nope`.*It has add, /));
       await assert.rejects(any.NotAFunction(), code('NO_FUNCTION', /a class/));
       await assert.rejects(any.answer(), code('NO_FUNCTION', /as a value/));
-      for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty', '']) {
+      for (const name of ['constructor', '__proto__', 'hasOwnProperty', '']) {
         await assert.rejects(any[name](), code('NO_FUNCTION'));
       }
       assert.equal(await pool.call.add(1, 1), 2);
@@ -199,6 +200,57 @@ for (const placement of PLACEMENTS) {
     });
   });
 
+  describe(`calls whose arguments run code, ${placement}`, () => {
+    const endings = ['close', 'destroy'] as const;
+    for (const end of endings) {
+      it(`are refused when a getter calls ${end}()`, async () => {
+        const pool = tasksPool({ placement, lanes: 1 });
+        await pool.call.add(1, 1);
+        const hostile = {
+          get x() {
+            void pool[end]();
+            return 1;
+          },
+        };
+        await assert.rejects(pool.call.echo(hostile), code('CLOSED'));
+        await pool[end]();
+      });
+    }
+
+    it('are refused when a getter fires their signal, or fills the queue', async () => {
+      await using pool = tasksPool({ placement, lanes: 1, maxQueue: 0 });
+      const stop = new AbortController();
+      const firing = {
+        get x() {
+          stop.abort('in a getter');
+          return 1;
+        },
+      };
+      const fired = pool.with({ signal: stop.signal }).echo(firing);
+      await assert.rejects(fired, reason => reason === 'in a getter');
+      let inner: Promise<unknown> | undefined;
+      const filling = {
+        get x() {
+          inner = pool.call.later('inner', 1);
+          return 1;
+        },
+      };
+      await assert.rejects(pool.call.echo(filling), code('QUEUE_FULL'));
+      assert.equal(await inner, 'inner');
+      assert.equal(await pool.call.add(1, 1), 2);
+    });
+  });
+
+  describe(`answers, ${placement}`, () => {
+    it('come once, although a promise answers twice', async () => {
+      await using pool = tasksPool({ placement, lanes: 1 });
+      for (let i = 0; i < 5; i++) {
+        assert.equal(await pool.call.answerTwice(), 'first');
+        assert.equal(await pool.call.later(i, 10), i);
+      }
+    });
+  });
+
   describe(`broadcast, ${placement}`, () => {
     it('runs once on every lane that is up', async () => {
       await using pool = tasksPool({ placement, lanes: 3 });
@@ -207,7 +259,18 @@ for (const placement of PLACEMENTS) {
       assert.deepEqual([...ids].sort(), [1, 2, 3]);
     });
 
-    it('reaches no lane when none is up', async () => {
+    it('waits for lanes that are starting', async () => {
+      await using pool = tasksPool({ placement, lanes: 2 });
+      assert.deepEqual([...(await pool.broadcast.laneId())].sort(), [1, 2]);
+    });
+
+    it('rejects on a closed pool', async () => {
+      const pool = tasksPool({ placement, lanes: 1 });
+      await pool.close();
+      await assert.rejects(pool.broadcast.laneId(), code('CLOSED'));
+    });
+
+    it('reaches no lane when there is none', async () => {
       await using pool = tasksPool({ placement });
       assert.deepEqual(await pool.broadcast.laneId(), []);
     });
@@ -260,5 +323,62 @@ describe('function names', () => {
     }
     assert.equal(full, 1);
     assert.equal(await pool.call.add(1, 1), 2);
+  });
+});
+
+describe('what looks at a pool', () => {
+  it('makes no calls: logging, JSON, template literals', async () => {
+    await using pool = tasksPool({ lanes: 1 });
+    JSON.stringify({ pool, call: pool.call });
+    assert.throws(() => `${pool.call}`, TypeError);
+    inspect(pool, { depth: 5 });
+    await pool.call.add(1, 1);
+    assert.deepEqual([pool.stats().done, pool.stats().failed], [1, 0]);
+  });
+});
+
+describe('several inline pools in one thread', () => {
+  it('each keep the context of their calls', async () => {
+    await using first = tasksPool({ placement: 'inline', lanes: 1 });
+    await first.call.add(1, 1);
+    await using second = tasksPool({ placement: 'inline', lanes: 1 });
+    await second.call.add(1, 1);
+    for (const pool of [first, second, first]) {
+      assert.deepEqual(await pool.call.contextSays(), { laneId: 1, aborted: false });
+    }
+  });
+});
+
+describe('a burst', () => {
+  it('is begun while the host goes on: its first call does not wait for the end of the host’s code', async () => {
+    await using pool = tasksPool({ lanes: 1 });
+    const shared = counters();
+    await pool.call.keep(shared);
+    const call = pool.call.markKept(0);
+    const end = performance.now() + 10_000;
+    while (Atomics.load(shared, 0) === 0 && performance.now() < end); // nothing of the host's loop turns
+    assert.equal(Atomics.load(shared, 0), 1);
+    await call;
+  });
+});
+
+describe('a lane that waits for something in one call', () => {
+  it('is not preferred to one that is quite free', async () => {
+    await using pool = tasksPool({ lanes: 2, concurrency: 2 });
+    const wide = new Int32Array(new SharedArrayBuffer(1024));
+    await pool.broadcast.keep(wide);
+    for (let round = 0; round < 20; round++) {
+      const [begun, gate, seen] = [3 * round, 3 * round + 1, 3 * round + 2];
+      const blocked = pool.call.awaitThenBlockKept(begun, gate);
+      await until(() => Atomics.load(wide, begun) === 1);
+      // Its thread is blocked now, though its sign says that it sleeps.
+      const other = pool.call.markKept(seen);
+      const end = performance.now() + 10_000;
+      while (Atomics.load(wide, seen) === 0 && performance.now() < end) await null;
+      assert.equal(Atomics.load(wide, seen), 1, `round ${round}`);
+      Atomics.store(wide, gate, 1);
+      Atomics.notify(wide, gate);
+      await Promise.all([blocked, other]);
+    }
   });
 });

@@ -132,3 +132,32 @@ describe('a call that goes on although it was cancelled', () => {
     assert.equal(await next, 1);
   });
 });
+
+describe('a call that shares its lane with one that goes on although it was cancelled', () => {
+  it('may finish while the lane’s loop answers; then the lane is replaced', async () => {
+    await using pool = tasksPool({ lanes: 1, concurrency: 2, graceMs: 100 });
+    await pool.call.add(1, 1);
+    const stop = new AbortController();
+    const stubborn = assert.rejects(pool.with({ signal: stop.signal }).never(), reason => reason === 'stop');
+    const innocent = pool.call.later('done', 150);
+    await until(() => pool.stats().running === 2);
+    stop.abort('stop');
+    await stubborn;
+    assert.equal(await innocent, 'done');
+    await until(() => pool.stats().lanes.every(lane => lane.id !== 1));
+  });
+});
+
+describe('a signal whose reason cannot be looked at', () => {
+  it('cancels all its calls all the same', async () => {
+    await using pool = tasksPool({ lanes: 1, concurrency: 4, graceMs: 60_000 });
+    await pool.call.add(1, 1);
+    const stop = new AbortController();
+    const call = pool.with({ signal: stop.signal });
+    const calls = [1, 2, 3].map(() => assert.rejects(call.untilSignal(), reason => reason === stop.signal.reason));
+    await until(() => pool.stats().running === 3);
+    stop.abort({ message: Object.create(null), f() {} });
+    await Promise.all(calls);
+    await until(() => pool.stats().running === 0);
+  });
+});

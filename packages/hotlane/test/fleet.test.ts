@@ -86,7 +86,7 @@ function fleet(options: Partial<FleetOptions> = {}) {
     onCannotStart: (cause: unknown) => void cannotStart.push(cause),
   };
   const all = new Fleet(
-    { minLanes: 0, maxLanes: 4, lingerMs: 1_000, concurrency: 1, ...options },
+    { minLanes: 0, maxLanes: 4, lingerMs: 1_000, concurrency: 1, startMs: 60_000, ...options },
     owner,
     clock,
   );

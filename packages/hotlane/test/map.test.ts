@@ -148,6 +148,24 @@ describe('map', () => {
     assert.ok(most <= 1, `${most} at once`);
   });
 
+  it('takes no input when its signal has fired, and none after it fires', async () => {
+    await using pool = tasksPool({ lanes: 1 });
+    let pulled = 0;
+    function* source(): Generator<number> {
+      for (;;) yield pulled++;
+    }
+    await assert.rejects(collect(pool.map('echo', source(), { signal: AbortSignal.abort('no') })));
+    assert.equal(pulled, 0);
+    const stop = new AbortController();
+    const results = pool.map('echo', source(), { signal: stop.signal, inFlight: 1, window: 1_000_000 });
+    await results.next();
+    stop.abort('enough');
+    const before = pulled;
+    await sleep(30);
+    assert.ok(pulled <= before + 1, `${pulled - before} more`);
+    await assert.rejects(results.next(), reason => reason === 'enough');
+  });
+
   it('passes on what its inputs throw', async () => {
     await using pool = tasksPool({ lanes: 1 });
     async function* source(): AsyncGenerator<number> {

@@ -128,6 +128,13 @@ for (const placement of PLACEMENTS) {
       await assert.rejects(callOnce(broken, placement, 'f'), code('LANE_START', /SyntaxError/));
     });
 
+    it('that never finish loading: LANE_START after startMs', async () => {
+      const path = write('endless.mjs', 'await new Promise(() => {}); export const f = () => 1;');
+      const pool = createPool(path, { placement, startMs: 300 });
+      await assert.rejects(pool.call.f(), code('LANE_START', /startMs.*top-level await/));
+      await pool.close();
+    });
+
     it('that export `then` are refused, whatever it would do', async () => {
       const path = write('then.mjs', 'export function then() {}; export const f = () => 1;');
       await assert.rejects(callOnce(path, placement, 'f'), code('LANE_START', /`then`/));

@@ -41,6 +41,13 @@ for (const placement of PLACEMENTS) {
       assert.equal(out, 'ERR_HOTLANE_LANE_START');
     });
 
+    it('ends by itself after a call whose transfer was refused', async () => {
+      const out = await run(`
+        const pool = createPool(tasks, { placement: '${placement}' });
+        await pool.with({ transfer: [{}] }).echo(1).catch(error => console.log(error.code));`);
+      assert.equal(out, 'ERR_HOTLANE_NOT_CLONEABLE');
+    });
+
     it('ends by itself after cancelled calls, although their functions go on', async () => {
       const out = await run(`
         const pool = createPool(tasks, { placement: '${placement}', lanes: 1, graceMs: Infinity });

@@ -11,7 +11,7 @@ const sink = new HeapSink(MAX_VALUE_BYTES);
 
 /**
  * Encodes a value that travels by itself, apart from calls: why a lane failed, why a call was cancelled.
- * What cannot be encoded is told by its message.
+ * What cannot be encoded is told by its message; this never throws.
  */
 export function encodeAlone(value: unknown, platform: CodecPlatform): Uint8Array {
   const encoder = new Encoder(platform, NO_LOG.writer(platform));
@@ -20,8 +20,7 @@ export function encodeAlone(value: unknown, platform: CodecPlatform): Uint8Array
     length = encoder.encodeValue(value, emptyRoom(), sink);
     if (encoder.side.length > 0) throw new TypeError('it needs the side channel');
   } catch {
-    const message = typeof value === 'object' ? (value as { message?: unknown } | null)?.message : value;
-    length = encoder.encodeValue(new Error(String(message)), emptyRoom(), sink);
+    length = encoder.encodeValue(new Error(describe(value)), emptyRoom(), sink);
   }
   const { memory, start } = encoder.room;
   return memory.bytes.slice(start, start + length);
@@ -41,4 +40,14 @@ export function decodeAlone(bytes: unknown, platform: CodecPlatform): unknown {
     0,
     bytes.byteLength,
   );
+}
+
+/** Whatever can be said of a value that may be hostile to being looked at. */
+function describe(value: unknown): string {
+  try {
+    const { message } = value as { message?: unknown };
+    return typeof message === 'string' ? message : String(value);
+  } catch {
+    return 'a value that cannot be shown';
+  }
 }

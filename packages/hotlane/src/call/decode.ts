@@ -95,6 +95,14 @@ export class Decoder {
     }
   }
 
+  /** Lets go of the last frame, so that a large one does not live until the next. */
+  release(): void {
+    const { memory } = emptyRoom();
+    this.#bytes = memory.bytes;
+    this.#view = memory.view;
+    this.#side = NO_SIDE;
+  }
+
   // ── One frame ───────────────────────────────────────────────────────────────────────────────────
 
   #begin(memory: Memory, start: number, end: number, side: readonly unknown[] | undefined): number {

@@ -32,6 +32,7 @@ import type { ShapeNode, ShapeWriter } from './shapes.ts';
 import * as wire from './wire.ts';
 
 const NO_SIDE: readonly unknown[] = Object.freeze([]);
+const NOTHING: Room = emptyRoom();
 /** Objects of a frame are looked up by scanning a list up to this many, in a Map beyond. */
 const SCAN = 16;
 /** Below this length a loop writes text faster than a call into the platform. */
@@ -146,6 +147,14 @@ export class Encoder {
     } finally {
       this.#reset();
     }
+  }
+
+  /** Lets go of the last frame, so that a large one does not live until the next. */
+  release(): void {
+    if (this.#busy) return; // a getter's call ends inside another's encoding
+    this.side = NO_SIDE;
+    this.room = NOTHING;
+    this.#enter(NOTHING);
   }
 
   // ── One frame ───────────────────────────────────────────────────────────────────────────────────

@@ -1,3 +1,4 @@
+import { HotlaneError } from '../errors.ts';
 import type { Call } from '../lane/call.ts';
 import type { Clock } from '../lane/clock.ts';
 import type { Lane, LaneEvents } from '../lane/lane.ts';
@@ -7,6 +8,7 @@ export interface FleetOptions {
   readonly maxLanes: number;
   readonly lingerMs: number;
   readonly concurrency: number;
+  readonly startMs: number;
 }
 
 /** What the fleet asks of, and tells, the pool. */
@@ -47,6 +49,8 @@ export class Fleet implements LaneEvents {
   readonly #clock: Clock;
   readonly #upSince = new Map<Lane, number>();
   readonly #idleSince = new Map<Lane, number>();
+  /** Timers of lanes that start. */
+  readonly #starting = new Map<Lane, unknown>();
   #lastId = 0;
   #failures = 0;
   #backoff: unknown = null;
@@ -68,10 +72,18 @@ export class Fleet implements LaneEvents {
   onUp(lane: Lane): void {
     if (lane.state !== 'starting') return;
     lane.state = 'up';
+    this.#clock.clearTimer(this.#starting.get(lane));
+    this.#starting.delete(lane);
     this.#upSince.set(lane, this.#clock.now());
     this.#idleSince.set(lane, this.#clock.now());
     this.#owner.onUp(lane);
     this.#watchLinger();
+  }
+
+  onEnding(lane: Lane): void {
+    if (lane.state !== 'up') return; // one that fails to start is replaced when it is gone, after a wait
+    lane.state = 'draining';
+    this.#review();
   }
 
   onEnded(lane: Lane, unstarted: readonly Call[], started: readonly Call[]): void {
@@ -84,6 +96,8 @@ export class Fleet implements LaneEvents {
     this.lanes.splice(this.lanes.indexOf(lane), 1);
     this.#upSince.delete(lane);
     this.#idleSince.delete(lane);
+    this.#clock.clearTimer(this.#starting.get(lane));
+    this.#starting.delete(lane);
     if (failed) this.#backOff();
     else if (since !== undefined) this.#failures = 0;
     this.#tellCapacity();
@@ -113,6 +127,7 @@ export class Fleet implements LaneEvents {
         resolve();
       };
     });
+    for (const timer of this.#starting.values()) this.#clock.clearTimer(timer);
     for (const lane of [...this.lanes]) lane.end(cause);
     await empty;
   }
@@ -132,9 +147,28 @@ export class Fleet implements LaneEvents {
       // Lanes on their way out still have a seat each; there is one for every lane and its replacement.
       if (strength >= maxLanes || this.lanes.length >= 2 * maxLanes) break;
       if (strength >= minLanes && this.#owner.demand() <= strength * concurrency) break;
-      this.lanes.push(this.#owner.createLane(++this.#lastId, this));
+      this.#start(++this.#lastId);
     }
     this.#tellCapacity();
+  }
+
+  #start(id: number): void {
+    const lane = this.#owner.createLane(id, this);
+    this.lanes.push(lane);
+    const { startMs } = this.#options;
+    const timer = this.#clock.setTimer(startMs, () => {
+      const what = `Lane ${id} was not up within \`startMs\`, ${startMs} ms: its module is still loading. Does a top-level await in it never settle?`;
+      lane.end(new HotlaneError('LANE_START', what));
+    });
+    this.#starting.set(lane, timer);
+  }
+
+  /** Takes a lane out of those that take calls; what it runs may finish. Another takes its place. */
+  retire(lane: Lane): void {
+    if (lane.state !== 'up') return;
+    lane.state = 'draining';
+    this.#review();
+    lane.drain();
   }
 
   #tellCapacity(): void {
@@ -178,9 +212,7 @@ export class Fleet implements LaneEvents {
         this.#idleSince.set(lane, now);
       } else if (spare > 0 && now - (this.#idleSince.get(lane) ?? now) >= this.#options.lingerMs) {
         spare--;
-        lane.state = 'draining';
-        this.#tellCapacity();
-        lane.drain();
+        this.retire(lane);
       }
     }
   }

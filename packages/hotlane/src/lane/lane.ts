@@ -41,6 +41,8 @@ export interface Lane extends Outlet {
 /** What a lane tells the fleet. */
 export interface LaneEvents {
   onUp(lane: Lane): void;
+  /** It is being ended, and may go on for a while; another may take its place. */
+  onEnding(lane: Lane): void;
   /**
    * The lane is gone for good: nothing of it runs any more.
    * `unstarted` are calls it held and never began; `started` are those whose functions had begun.
@@ -81,6 +83,8 @@ export interface Placement {
   handed(): Call[];
   /** `Demand.holds` may have changed. */
   reviewHold(): void;
+  /** The pool has ended and its lanes are gone: lets go of everything. */
+  dispose(): void;
 }
 
 /** What a placement may ask about the calls of its pool. */

@@ -2,17 +2,18 @@ import { Decoder } from '../call/decode.ts';
 import { DefinitionLog } from '../call/definitions.ts';
 import { Encoder } from '../call/encode.ts';
 import { emptyRoom, HeapSink } from '../call/memory.ts';
+import { notCloneable } from '../errors.ts';
 import { type Call, NOWHERE, type SideValues } from '../lane/call.ts';
 import type { Demand, Lane, LaneEvents, LaneState, Outcomes, Placement } from '../lane/lane.ts';
 import type { ResolvedPoolOptions } from '../options.ts';
-import { installTracker } from '../worker/context.ts';
+import type { Tracker } from '../worker/context.ts';
 import { type Answers, Executor } from '../worker/executor.ts';
 import type { InvocationHost } from '../worker/invocation.ts';
 import type { Tasks } from '../worker/tasks.ts';
 import { loadTasks } from './load.ts';
 import { clone, KeepAlive, now, turn } from './node.ts';
 import { nodeCodec } from './node-codec.ts';
-import { ManyAtOnce } from './tracker.ts';
+import { inlineTracker } from './tracker.ts';
 
 const MOST_VALUE_BYTES = 2 ** 30;
 const NOTHING: readonly unknown[] = [];
@@ -36,7 +37,7 @@ export class InlinePlacement implements Placement {
   readonly log = new DefinitionLog(LOG_BYTES);
   readonly #encoder = new Encoder(nodeCodec, this.log.writer(nodeCodec));
   readonly #keepAlive = new KeepAlive();
-  readonly #tracker = new ManyAtOnce();
+  readonly #tracker = inlineTracker();
   readonly #lanes = new Set<InlineLane>();
 
   constructor(module: string, options: ResolvedPoolOptions, outcomes: Outcomes, demand: Demand) {
@@ -44,7 +45,6 @@ export class InlinePlacement implements Placement {
     this.#concurrency = options.concurrency;
     this.#outcomes = outcomes;
     this.#demand = demand;
-    installTracker(this.#tracker);
   }
 
   defineFunction(name: string): number {
@@ -60,11 +60,10 @@ export class InlinePlacement implements Placement {
     call.length = this.#encoder.encodeArguments(args, EMPTY_ROOM, this.#heap, transfer);
     if (call.length > mostBytes) return false;
     const { room, side } = this.#encoder;
+    if (side.length > 0 || transfer.length > 0) call.side = moveAside({ values: side, transfer });
     call.memory = room.memory;
     call.start = room.start;
-    this.#keepAlive.set(true);
-    if (side.length > 0 || transfer.length > 0)
-      call.side = clone<SideValues>({ values: side, transfer }, transfer);
+    this.#encoder.release();
     return true;
   }
 
@@ -85,6 +84,10 @@ export class InlinePlacement implements Placement {
 
   reviewHold(): void {
     this.#keepAlive.set(this.#demand.holds());
+  }
+
+  dispose(): void {
+    this.#keepAlive.set(false);
   }
 
   createLane(id: number, events: LaneEvents): Lane {
@@ -134,7 +137,7 @@ class InlineLane implements Lane, Answers, InvocationHost {
     placement: InlinePlacement,
     events: LaneEvents,
     outcomes: Outcomes,
-    tracker: ManyAtOnce,
+    tracker: Tracker,
   ) {
     this.id = id;
     this.laneId = id;
@@ -240,8 +243,8 @@ class InlineLane implements Lane, Answers, InvocationHost {
       const { encoder, decoder } = this.#answers;
       const length = encoder.encodeValue(value, EMPTY_ROOM, this.#heap, transfer);
       const { room, side } = encoder;
-      const moved =
-        side.length > 0 || transfer.length > 0 ? clone({ values: side, transfer }, transfer).values : NOTHING;
+      const aside = side.length > 0 || transfer.length > 0;
+      const moved = aside ? moveAside({ values: side, transfer }).values : NOTHING;
       result = decoder.decodeValue(room.memory, room.start, room.start + length, moved);
     } catch (error) {
       failed = true;
@@ -263,5 +266,13 @@ class InlineLane implements Lane, Answers, InvocationHost {
     this.#calls[call.slot] = null;
     call.slot = NOWHERE;
     this.#held--;
+  }
+}
+
+function moveAside(side: SideValues): SideValues {
+  try {
+    return clone(side, side.transfer);
+  } catch (error) {
+    throw notCloneable(error);
   }
 }

@@ -1,7 +1,7 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
 import { decodeAlone } from '../call/alone.ts';
 import { HotlaneError } from '../errors.ts';
-import type { Call } from '../lane/call.ts';
+import { type Call, NOWHERE } from '../lane/call.ts';
 import type { Demand, Lane, LaneEvents, LaneState, Outcomes, Placement } from '../lane/lane.ts';
 import type { ResolvedPoolOptions } from '../options.ts';
 import type { ToHost, ToLane, WindowMemory } from '../transport/layout.ts';
@@ -77,6 +77,10 @@ export class ThreadPlacement implements Placement {
     this.window.reviewHold();
   }
 
+  dispose(): void {
+    this.window.dispose();
+  }
+
   createLane(id: number, events: LaneEvents): Lane {
     return new ThreadLane(id, events, this.window, this.#module, this.#concurrency);
   }
@@ -90,7 +94,7 @@ class ThreadLane implements Lane {
   readonly #events: LaneEvents;
   readonly #window: SharedWindow;
   readonly #port: MessagePort;
-  readonly #seat: number;
+  #seat = NOWHERE;
   #worker: Worker | null = null;
   #gone = false;
 
@@ -100,8 +104,6 @@ class ThreadLane implements Lane {
     this.#window = window;
     const { port1, port2 } = new MessageChannel();
     this.#port = port1;
-    const shared = window.seat(this, (message, transfer) => this.#post(message, transfer));
-    this.#seat = shared.seat;
     port1.on('message', (message: ToHost) => this.#receive(message));
     port1.on('messageerror', error => {
       // It may have been a result, and cannot be told whose: the lane's calls settle as lost.
@@ -110,8 +112,10 @@ class ThreadLane implements Lane {
       );
     });
     port1.unref();
-    const workerData: ThreadData = { port: port2, module, laneId: id, concurrency, window: shared };
     try {
+      const shared = window.seat(this, (message, transfer) => this.#post(message, transfer));
+      this.#seat = shared.seat;
+      const workerData: ThreadData = { port: port2, module, laneId: id, concurrency, window: shared };
       const worker = new Worker(entry, {
         workerData,
         transferList: [port2],
@@ -156,7 +160,10 @@ class ThreadLane implements Lane {
 
   end(cause: unknown): void {
     this.cause ??= cause;
+    if (this.#gone) return;
+    this.#post({ kind: 'drain' }); // should its loop still turn, it takes no more calls
     this.#worker?.terminate();
+    this.#events.onEnding(this);
   }
 
   #post(message: ToLane, transfer?: readonly object[]): void {

@@ -83,10 +83,12 @@ export class Scheduler {
     call.queued = false;
     if (call.lane !== null) {
       this.#boundWaiting--;
+      const queue = this.#bound.get(call.lane);
+      if (queue !== undefined && queue.length > 2 * this.#boundWaiting + MOST_STALE) queue.filter(isQueued);
       return true;
     }
     this.#waiting--;
-    if (this.#queue.length > 2 * this.#waiting + MOST_STALE) this.#queue.filter(waiting => waiting.queued);
+    if (this.#queue.length > 2 * this.#waiting + MOST_STALE) this.#queue.filter(isQueued);
     return true;
   }
 
@@ -171,4 +173,8 @@ export class Scheduler {
 function handOver(call: Call, outlet: Outlet): void {
   call.outlet = outlet;
   outlet.hand(call);
+}
+
+function isQueued(call: Call): boolean {
+  return call.queued;
 }

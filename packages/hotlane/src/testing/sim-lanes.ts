@@ -108,6 +108,8 @@ export class SimPlacement implements Placement, Window {
 
   reviewHold(): void {}
 
+  dispose(): void {}
+
   createLane(id: number, events: LaneEvents): Lane {
     const lane = new SimLane(id, this, events);
     this.lanes.push(lane);
@@ -242,6 +244,7 @@ export class SimLane implements Lane {
 
   end(cause: unknown): void {
     this.cause ??= cause;
+    this.#events.onEnding(this);
     // A thread that is told to end goes on for a while: it may claim, start and finish calls.
     const { clock, random, habits } = this.#placement;
     clock.after(random.around(habits.exitMs), () => this.die(cause));

@@ -73,7 +73,6 @@ export class HostLoop {
     if (this.#state === 'asleep') {
       if (this.#usual > LONGEST_POLL_MS) {
         this.#quietSince = this.#clock.now(); // the wait for this call's answer begins here; a lane will ring
-        if (!this.#holding) this.#hold(true);
         return;
       }
       // Not asleep any more. A ring that is under way already finds the loop polling, which does no harm.
@@ -88,6 +87,14 @@ export class HostLoop {
   reviewHold(): void {
     const hold = this.#state === 'asleep' && this.#demand.holds();
     if (hold !== this.#holding) this.#hold(hold);
+  }
+
+  /** Lets go of everything. The waiter is rung, since one that is never rung is never forgotten. */
+  dispose(): void {
+    this.#state = 'idle';
+    this.reviewHold();
+    Atomics.store(this.#control, HOST_ASLEEP, 0);
+    Atomics.notify(this.#control, HOST_ASLEEP);
   }
 
   #onRing(): void {

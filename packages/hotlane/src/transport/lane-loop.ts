@@ -29,6 +29,7 @@ import {
   Layout,
   LENGTH,
   OFFSET_MASK,
+  type OfCall,
   PUBLISHED,
   REPLY_HEAD,
   REPLY_TAIL,
@@ -212,25 +213,30 @@ export class LaneLoop implements Answers, InvocationHost {
         }
         break;
       case 'side':
-        this.#unpark(message.slot, message.values, message.bytes);
+        if (this.#isCurrent(message)) this.#unpark(message.slot, message.values, message.bytes);
         break;
       case 'gone':
-        this.#parked.delete(message.slot);
+        if (!this.#isCurrent(message) || !this.#parked.delete(message.slot)) break;
         this.#executor.running--;
         this.answer(message.slot, true, undefined, []);
         break;
       case 'abort':
-        // The slot may have been used again since; then its word was cleared, or its call was cancelled too.
-        if (this.cancelled(message.slot)) {
+        if (this.#isCurrent(message)) {
           this.#executor.abort(message.slot, decodeAlone(message.reason, this.#platform.codec));
         }
         break;
       case 'drain':
         this.#draining = true;
         if (this.#asleep) this.#stopSleeping();
+        if (this.#mayOweRing) this.#afterClaim(); // it may have been rung for a call that it will not take
         this.#confirmDrained();
         break;
     }
+  }
+
+  /** Whether a message is about the call that has its slot now. */
+  #isCurrent({ slot, serial }: OfCall): boolean {
+    return this.#control[this.#layout.serial + slot] === serial;
   }
 
   /** A message from the host could not be read: whoever waits for values from it waits in vain. */
@@ -377,6 +383,9 @@ export class LaneLoop implements Answers, InvocationHost {
   #sleep(): boolean {
     const control = this.#control;
     const bell = Atomics.load(control, this.#mine + BELL);
+    // Before the sign of sleeping, so that whoever sees that sign sees this one: see Bells.wake.
+    if (this.#executor.running > 0) Atomics.or(control, this.#layout.waiting + this.#maskWord, this.#maskBit);
+    else Atomics.and(control, this.#layout.waiting + this.#maskWord, ~this.#maskBit);
     Atomics.or(control, this.#layout.asleep + this.#maskWord, this.#maskBit);
     this.#asleep = true;
     if (!this.#hasWork() && this.#sleeper.sleep(bell)) {
@@ -446,6 +455,7 @@ export class LaneLoop implements Answers, InvocationHost {
         );
       } else {
         args = this.#decoder.decodeArguments(memoryOver(bytes), 0, bytes.byteLength, side);
+        this.#decoder.release();
       }
     } catch (error) {
       this.answer(slot, true, error, []);
@@ -516,7 +526,9 @@ export class LaneLoop implements Answers, InvocationHost {
   #postReply(slot: number, failed: boolean, length: number, transfer: readonly object[]): void {
     const { memory, start } = this.#encoder.room;
     const bytes = memory.bytes.slice(start, start + length).buffer as ArrayBuffer;
-    const reply = { kind: 'reply' as const, slot, failed, bytes, length, values: this.#encoder.side };
+    const values = this.#encoder.side;
+    this.#encoder.release();
+    const reply = { kind: 'reply' as const, slot, failed, bytes, length, values };
     try {
       this.#platform.post(reply, [...transfer, bytes]);
     } catch (error) {

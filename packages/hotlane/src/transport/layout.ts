@@ -10,12 +10,15 @@
  *     line 3   HOST_DEFINED bytes in the host's definitions log             host
  *     line 4…  UP           a bit per seat: its lane takes calls            the lane sets, the host clears
  *              ASLEEP       a bit per seat: free, and sleeping in its loop  the lane sets, a waker clears
+ *              WAITING      a bit per seat: its calls wait for something,    the lane
+ *                           so that it may be busy although it sleeps
  *              SPINNING     a bit per seat: free, and looking for work      the lane
  *     seats    two lines each. The lane's: INBOX_TAIL, REPLY_HEAD, LANE_DEFINED, SERVICE.
  *              The host's: BELL (also rung by lanes), INBOX_HEAD, REPLY_TAIL
  *     inboxes  INBOX words per seat: slots of calls that only this lane may take
  *     ring     2 × SLOTS words: slots in the order of publication
  *     cancel   a word per slot: 1 when its call was cancelled
+ *     serial   a word per slot: counts its calls, so that a late message is not taken for a later one's
  *     deadline a double per slot: when its call's time is up, on the pool's clock in ms; 0 for never
  *     slots    4 words each: STATE, TASK (function index and flags), WHERE (segment and offset), LENGTH
  *
@@ -105,11 +108,13 @@ export class Layout {
   readonly maskWords: number;
   readonly up: number;
   readonly asleep: number;
+  readonly waiting: number;
   readonly spinning: number;
   readonly ringMask: number;
   readonly inboxes: number;
   readonly ring: number;
   readonly cancel: number;
+  readonly serial: number;
   readonly slot0: number;
   readonly deadline: number;
   readonly words: number;
@@ -123,13 +128,15 @@ export class Layout {
     const maskLines = Math.ceil(this.maskWords / LINE) * LINE;
     this.up = MASKS;
     this.asleep = this.up + maskLines;
-    this.spinning = this.asleep + maskLines;
+    this.waiting = this.asleep + maskLines;
+    this.spinning = this.waiting + maskLines;
     this.#seat0 = this.spinning + maskLines;
     this.inboxes = this.#seat0 + seats * SEAT_WORDS;
     this.ring = this.inboxes + seats * INBOX;
     this.ringMask = 2 * slots - 1;
     this.cancel = this.ring + 2 * slots;
-    this.slot0 = this.cancel + slots;
+    this.serial = this.cancel + slots;
+    this.slot0 = this.serial + slots;
     this.deadline = this.slot0 + slots * SLOT_WORDS;
     this.words = this.deadline + 2 * slots;
   }
@@ -162,15 +169,16 @@ export interface WindowMemory {
  */
 export type ToLane =
   | { readonly kind: 'segment'; readonly index: number; readonly buffer: SharedArrayBuffer }
-  | {
-      readonly kind: 'side';
-      readonly slot: number;
-      readonly values: readonly unknown[];
-      readonly bytes?: ArrayBuffer;
-    }
-  | { readonly kind: 'gone'; readonly slot: number }
-  | { readonly kind: 'abort'; readonly slot: number; readonly reason: Uint8Array }
+  | ({ readonly kind: 'side'; readonly values: readonly unknown[]; readonly bytes?: ArrayBuffer } & OfCall)
+  | ({ readonly kind: 'gone' } & OfCall)
+  | ({ readonly kind: 'abort'; readonly reason: Uint8Array } & OfCall)
   | { readonly kind: 'drain' };
+
+/** Which call a message is about: a slot is used again, its serial says by which call. */
+export interface OfCall {
+  readonly slot: number;
+  readonly serial: number;
+}
 
 export type ToHost =
   | { readonly kind: 'up' }

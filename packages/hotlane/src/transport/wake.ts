@@ -49,21 +49,40 @@ export class Bells {
     this.#layout = layout;
   }
 
-  /** Wakes up to `count` sleeping lanes, lowest seat first, so that seats nobody needs can linger out. */
+  /**
+   * Wakes up to `count` sleeping lanes, lowest seat first, so that seats nobody needs can linger out. A lane with
+   * calls that wait for something may be running one of them just now, whatever its sign says: such lanes are rung
+   * only when no others sleep, and then all of them, since one that is busy would keep the call waiting.
+   */
   wake(count: number): void {
-    const { asleep, maskWords } = this.#layout;
+    const { asleep, waiting, maskWords } = this.#layout;
+    let doubtful = 0;
     for (let word = 0; word < maskWords && count > 0; word++) {
       // Ordered after the caller's publication; see the rule above.
-      let signs = Atomics.load(this.#control, asleep + word);
-      while (signs !== 0 && count > 0) {
-        const bit = signs & -signs;
-        signs &= ~bit;
-        if (this.#take(word, bit)) {
-          this.#ring((word << 5) + (31 - Math.clz32(bit)));
-          count--;
-        }
+      const signs = Atomics.load(this.#control, asleep + word);
+      // A lane sets this before its sign of sleeping, so it is seen with the sign.
+      const unsure = signs & Atomics.load(this.#control, waiting + word);
+      doubtful |= unsure;
+      count -= this.#wakeIn(word, signs & ~unsure, count);
+    }
+    if (count <= 0 || doubtful === 0) return;
+    for (let word = 0; word < maskWords; word++) {
+      const signs = Atomics.load(this.#control, asleep + word) & Atomics.load(this.#control, waiting + word);
+      this.#wakeIn(word, signs, 32);
+    }
+  }
+
+  #wakeIn(word: number, signs: number, most: number): number {
+    let woken = 0;
+    while (signs !== 0 && woken < most) {
+      const bit = signs & -signs;
+      signs &= ~bit;
+      if (this.#take(word, bit)) {
+        this.#ring((word << 5) + (31 - Math.clz32(bit)));
+        woken++;
       }
     }
+    return woken;
   }
 
   /** Wakes one seat's lane if it sleeps. */
@@ -105,7 +124,8 @@ export class Bells {
   clear(seat: number): void {
     const word = seat >> 5;
     const bit = 1 << (seat & 31);
-    for (const mask of [this.#layout.up, this.#layout.asleep, this.#layout.spinning]) {
+    const { up, asleep, waiting, spinning } = this.#layout;
+    for (const mask of [up, asleep, waiting, spinning]) {
       Atomics.and(this.#control, mask + word, ~bit);
     }
   }

@@ -4,7 +4,7 @@ import { DefinitionReader, DefinitionWriter } from '../call/definitions.ts';
 import { Encoder } from '../call/encode.ts';
 import { HeapSink, type Memory, memoryOver, type Room, type Sink } from '../call/memory.ts';
 import type { CodecPlatform } from '../call/platform.ts';
-import { HotlaneError } from '../errors.ts';
+import { HotlaneError, notCloneable } from '../errors.ts';
 import { type Call, NOWHERE } from '../lane/call.ts';
 import type { Clock } from '../lane/clock.ts';
 import type { Demand, Lane, Outcomes, Window } from '../lane/lane.ts';
@@ -168,7 +168,10 @@ export class SharedWindow implements Window, Sink {
     for (let i = 0; i < layout.slots; i++) this.#free[i] = layout.slots - 1 - i;
     this.#freeCount = layout.slots;
     for (let i = 0; i < layout.seats; i++) this.#seats.push(null);
-    this.#flush = () => this.#show();
+    this.#flush = () => {
+      this.#flushing = false;
+      this.#show();
+    };
   }
 
   // ---- calls in -----------------------------------------------------------------------------------------
@@ -219,7 +222,9 @@ export class SharedWindow implements Window, Sink {
       this.#run = null;
     } else {
       call.memory = written.memory;
+      if (!nested) this.#encoder.release();
     }
+    if (call.side !== null && !nested) this.#encoder.release();
     this.#loop.kick();
     return true;
   }
@@ -300,7 +305,8 @@ export class SharedWindow implements Window, Sink {
     Atomics.store(this.#control, this.#layout.cancel + slot, 1);
     const seat = this.#holder(slot);
     if (seat === null) return;
-    seat.post({ kind: 'abort', slot, reason: encodeAlone(reason, this.#platform.codec) });
+    const serial = this.#serialOf(slot);
+    seat.post({ kind: 'abort', slot, serial, reason: encodeAlone(reason, this.#platform.codec) });
   }
 
   /** The lane that has claimed a call, or null while none has. */
@@ -315,6 +321,11 @@ export class SharedWindow implements Window, Sink {
 
   handed(): Call[] {
     return this.#calls.filter(call => call !== null);
+  }
+
+  /** See `Placement.dispose`. */
+  dispose(): void {
+    this.#loop.dispose();
   }
 
   /** See `Placement.reviewHold`. */
@@ -378,7 +389,7 @@ export class SharedWindow implements Window, Sink {
    * that it left by the state of their slots, and frees its seat.
    */
   vacate(seat: number): { unstarted: Call[]; started: Call[] } {
-    const left = this.#seats[seat];
+    const left = this.#seats[seat] ?? null; // a lane that could not even get a seat has none
     const unstarted: Call[] = [];
     const started: Call[] = [];
     if (left === null) return { unstarted, started };
@@ -422,6 +433,7 @@ export class SharedWindow implements Window, Sink {
     }
     const memory = memoryOver(message.bytes);
     this.#finish(from, call, message.failed, memory, 0, message.length, message.values);
+    from.decoder.release();
   }
 
   // ---- inside -------------------------------------------------------------------------------------------
@@ -458,6 +470,7 @@ export class SharedWindow implements Window, Sink {
     control[at + WHERE] = (call.segment << SEGMENT_SHIFT) | (call.start >> 3);
     control[at + LENGTH] = call.length;
     control[this.#layout.cancel + slot] = 0;
+    control[this.#layout.serial + slot]++;
     this.#deadlines[slot] = call.deadlineAt;
     call.slot = slot;
     this.#calls[slot] = call;
@@ -477,15 +490,19 @@ export class SharedWindow implements Window, Sink {
     return true;
   }
 
+  /**
+   * The first call of a burst is shown at once, so that a lane works on it while the host goes on; all others of
+   * the burst together, when the host's present turn of code is over.
+   */
   #flushSoon(): void {
     if (this.#flushing) return;
     this.#flushing = true;
+    this.#show();
     queueMicrotask(this.#flush);
   }
 
-  /** Shows the lanes all that was handed over in this burst: one store, and one ring for each lane it needs. */
+  /** Shows the lanes all that was handed over and not shown yet: one store, and one ring for each lane it needs. */
   #show(): void {
-    this.#flushing = false;
     if (this.#freshInboxes > 0) {
       this.#freshInboxes = 0;
       for (let seat = 0; seat < this.#seats.length; seat++) {
@@ -520,7 +537,7 @@ export class SharedWindow implements Window, Sink {
       if (this.#tail === this.#head) return;
       const slot = control[ring + (this.#tail & ringMask)];
       // The entry may be passed by a lane at the same time; TAIL moves by compare-and-swap, so only once.
-      if (Atomics.load(control, this.#stateAt(slot)) === PUBLISHED) break;
+      if (this.#isSlot(slot) && Atomics.load(control, this.#stateAt(slot)) === PUBLISHED) break;
       Atomics.compareExchange(control, TAIL, this.#tail, (this.#tail + 1) | 0);
     }
     // What is left begins with a published call. There are at most `slots` of those and twice as many entries;
@@ -535,6 +552,7 @@ export class SharedWindow implements Window, Sink {
     const waiting: number[] = [];
     for (let at = this.#tail; at !== this.#head; at = (at + 1) | 0) {
       const slot = control[ring + (at & ringMask)];
+      if (!this.#isSlot(slot)) continue; // a lane wrote where it should not
       // As in `recall`, so that no lane can claim it while it has no entry; a second entry of it finds it FREE.
       if (Atomics.compareExchange(control, this.#stateAt(slot), PUBLISHED, FREE) === PUBLISHED)
         waiting.push(slot);
@@ -567,27 +585,21 @@ export class SharedWindow implements Window, Sink {
     const { index, reader } = seat;
     if (!reader.arrived()) return 0;
     let arrived = 0;
-    try {
-      while (reader.next()) {
-        const call = this.#answered(index, reader.slot);
+    for (;;) {
+      let call: Call | null;
+      try {
+        if (!reader.next()) break;
+        call = this.#answered(index, reader.slot);
         if (call === null) throw new RangeError(`a reply for slot ${reader.slot}, which it does not have`);
-        this.#finish(
-          seat,
-          call,
-          (reader.flags & FAILED) !== 0,
-          reader.memory,
-          reader.start,
-          reader.end,
-          NO_SIDE,
-        );
-        arrived++;
+      } catch (error) {
+        this.#faulty(seat, (error as Error).message);
+        return arrived;
       }
-    } catch (error) {
-      this.#faulty(seat, (error as Error).message);
-      return arrived;
+      const failed = (reader.flags & FAILED) !== 0;
+      this.#finish(seat, call, failed, reader.memory, reader.start, reader.end, NO_SIDE);
+      arrived++;
     }
     reader.release();
-    seat.lane.active = true;
     this.#learn(this.#control[this.#layout.seat(index) + SERVICE]);
     return arrived;
   }
@@ -617,6 +629,7 @@ export class SharedWindow implements Window, Sink {
         value = error;
       }
     }
+    seat.lane.active = true;
     const { slot } = call;
     this.#control[this.#stateAt(slot)] = FREE;
     this.#vacateSlot(call, slot);
@@ -650,17 +663,18 @@ export class SharedWindow implements Window, Sink {
       this.#faulty(seat, `a request for slot ${slot}, which it has not claimed`);
       return;
     }
+    const serial = this.#serialOf(slot);
     if (call.settled) {
-      seat.post({ kind: 'gone', slot });
+      seat.post({ kind: 'gone', slot, serial });
       return;
     }
     const side = call.side;
     try {
       const bytes = call.memory === null ? undefined : this.#ownBytes(call);
       const transfer: object[] = side === null ? [] : [...side.transfer];
-      seat.post({ kind: 'side', slot, values: side?.values ?? NO_SIDE, bytes }, transfer);
+      seat.post({ kind: 'side', slot, serial, values: side?.values ?? NO_SIDE, bytes }, transfer);
     } catch (error) {
-      seat.post({ kind: 'gone', slot });
+      seat.post({ kind: 'gone', slot, serial });
       this.#outcomes.settle(call, true, notCloneable(error));
     }
   }
@@ -677,7 +691,11 @@ export class SharedWindow implements Window, Sink {
   #holder(slot: number): Seat | null {
     if (slot === NOWHERE) return null;
     const state = Atomics.load(this.#control, this.#stateAt(slot));
-    return (state & STATUS_MASK) >= CLAIMED ? this.#seats[state >> STATUS_BITS] : null;
+    return (state & STATUS_MASK) >= CLAIMED ? (this.#seats[state >> STATUS_BITS] ?? null) : null;
+  }
+
+  #serialOf(slot: number): number {
+    return this.#control[this.#layout.serial + slot];
   }
 
   #isSlot(slot: unknown): slot is number {
@@ -713,13 +731,5 @@ function isReply({ bytes, length, values }: Extract<ToHost, { kind: 'reply' }>):
     length >= 0 &&
     length <= bytes.byteLength &&
     Array.isArray(values)
-  );
-}
-
-function notCloneable(cause: unknown): HotlaneError {
-  return new HotlaneError(
-    'NOT_CLONEABLE',
-    `A value among the arguments can be neither cloned nor transferred: ${(cause as Error).message}`,
-    { cause },
   );
 }

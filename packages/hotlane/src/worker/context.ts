@@ -65,12 +65,16 @@ export function installTracker(tracker: Tracker): void {
   shared.tracker = tracker;
 }
 
+export function installedTracker(): Tracker {
+  return shared.tracker;
+}
+
 /** For lanes that run one call at a time: the last one started is the one that runs. */
 export class OneAtATime implements Tracker {
   #invocation: Invocation | undefined;
 
   current(): Invocation | undefined {
-    return this.#invocation;
+    return this.#invocation?.ended ? undefined : this.#invocation;
   }
 
   run(invocation: Invocation, task: TaskFunction, args: unknown[]): unknown {

@@ -9,6 +9,7 @@ export interface Answers {
 }
 
 const NOTHING: readonly object[] = [];
+const plainThen: unknown = Promise.prototype.then;
 
 /** Runs functions and sees that each gives exactly one answer. Knows nothing of how calls come and go. */
 export class Executor {
@@ -35,8 +36,9 @@ export class Executor {
       result = this.#tracker.run(invocation, task, args);
       if (isThenable(result)) {
         this.#waiting[ticket] = invocation;
-        // Through a promise of our own where it is not one, since a thenable may answer twice, or throw.
-        const promise = result instanceof Promise ? result : Promise.resolve(result);
+        // Through a promise of our own where it is not a plain one: a foreign `then` may answer twice, or throw.
+        const isPlain = result.then === plainThen;
+        const promise = isPlain ? result : new Promise(resolve => resolve(result));
         promise.then(
           value => this.#settle(invocation, false, value),
           error => this.#settle(invocation, true, error),
@@ -62,7 +64,7 @@ export class Executor {
 
   #end(invocation: Invocation, failed: boolean, value: unknown): void {
     this.running--;
-    invocation.end();
+    invocation.ended = true;
     this.#answers.answer(invocation.ticket, failed, value, failed ? NOTHING : transfersOf(value));
   }
 }

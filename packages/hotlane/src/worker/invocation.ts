@@ -7,7 +7,8 @@ export class Invocation {
   readonly #host: InvocationHost;
   #controller: AbortController | null = null;
   #aborted = false;
-  #ended = false;
+  /** It has answered; its ticket may be another's from now on. */
+  ended = false;
   #reason: unknown;
 
   constructor(ticket: number, deadlineAt: number, host: InvocationHost) {
@@ -22,7 +23,7 @@ export class Invocation {
 
   /** Whether the call was cancelled or its time is up. Looks beyond the event loop, so that loops can ask. */
   aborted(): boolean {
-    if (this.#ended) return this.#aborted;
+    if (this.ended) return this.#aborted;
     return (
       this.#aborted ||
       this.#host.cancelled(this.ticket) ||
@@ -37,11 +38,6 @@ export class Invocation {
       if (this.#aborted) this.#controller.abort(this.#reason);
     }
     return this.#controller.signal;
-  }
-
-  /** It has answered; its ticket may be another's from now on. */
-  end(): void {
-    this.#ended = true;
   }
 
   abort(reason: unknown): void {
