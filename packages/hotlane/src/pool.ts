@@ -245,21 +245,20 @@ export class LanePool implements Outcomes, FleetOwner {
     const signal = options?.signal ?? null;
     const graceMs = options?.graceMs ?? this.#options.graceMs;
     if (signal === null && deadlineMs === Number.POSITIVE_INFINITY) return;
-    call.watch = { graceMs, signal, timer: null };
+    call.watch = { graceMs, deadlineMs: Number.POSITIVE_INFINITY, signal, timer: null };
     if (signal !== null) this.#signals.watch(signal, call);
     if (deadlineMs !== Number.POSITIVE_INFINITY) {
       call.deadlineAt = this.#clock.now() + deadlineMs;
-      call.watch.timer = this.#clock.setTimer(deadlineMs, () => {
-        const name = this.#names[call.fn];
-        this.#cancel(
-          call,
-          new HotlaneError(
-            'DEADLINE',
-            `\`${name}\` did not finish within its deadline of ${deadlineMs} ms, waiting included.`,
-          ),
-        );
-      });
+      call.watch.deadlineMs = deadlineMs;
+      call.watch.timer = this.#clock.setTimer(deadlineMs, () => this.#cancel(call, this.#overdue(call)));
     }
+  }
+
+  #overdue(call: Call): HotlaneError {
+    return new HotlaneError(
+      'DEADLINE',
+      `\`${this.#names[call.fn]}\` did not finish within its deadline of ${call.watch!.deadlineMs} ms, waiting included.`,
+    );
   }
 
   // ---- a call's way out ----------------------------------------------------------------------------------
@@ -270,7 +269,9 @@ export class LanePool implements Outcomes, FleetOwner {
     if (call.watch !== null) this.#unwatch(call);
     if (failed) {
       this.#failed++;
-      call.reject(value);
+      // The lane saw that the time is up before we did; it does not know the function's name.
+      const isOverdue = call.deadlineAt > 0 && isHotlaneError(value, 'DEADLINE');
+      call.reject(isOverdue ? this.#overdue(call) : value);
     } else {
       this.#done++;
       call.resolve(value);
@@ -408,7 +409,7 @@ export class LanePool implements Outcomes, FleetOwner {
         : call.lane !== null
           ? 'It was meant for this lane only.'
           : `${MOST_LOSSES} lanes were lost that held it, so it was given up.`;
-    return new HotlaneError('LANE_LOST', `\`${name}\` lost lane ${lane.id} ${when}. ${why} ${then}`, {
+    return new HotlaneError('LANE_LOST', `Lane ${lane.id} was lost ${when} \`${name}\`. ${why} ${then}`, {
       cause: lane.cause,
     });
   }

@@ -68,6 +68,19 @@ for (const placement of PLACEMENTS) {
       await held;
     });
 
+    it('a function that stops since its deadline passed does not pass for done', async () => {
+      await using pool = tasksPool({ placement, lanes: 1, graceMs: 60_000 });
+      await pool.call.add(1, 1);
+      for (let i = 0; i < 10; i++) {
+        await assert.rejects(pool.with({ deadlineMs: 10 }).blockUntilAborted(), code('DEADLINE', /`blockUntilAborted`.*10 ms/));
+      }
+      const outcomes: unknown[] = [];
+      const inputs = [1, 2, 3] as unknown[] as never[];
+      const results = pool.map('blockUntilAborted', inputs, { deadlineMs: 10, errors: 'return' });
+      for await (const { status } of results) outcomes.push(status);
+      assert.deepEqual(outcomes, ['rejected', 'rejected', 'rejected']);
+    });
+
     it('a deadline longer than a timer can count is none', async () => {
       await using pool = tasksPool({ placement, lanes: 1, deadlineMs: 2 ** 40 });
       assert.equal(await pool.with({ deadlineMs: 3e9, graceMs: 3e9 }).later('x', 20), 'x');

@@ -10,7 +10,7 @@ describe('a lane that exits in a call', () => {
     await using pool = tasksPool({ lanes: 1 });
     const lost = pool.call.exit(7);
     const others = Array.from({ length: 200 }, (_, i) => pool.call.add(i, 1));
-    await assert.rejects(lost, code('LANE_LOST', /`exit` lost lane 1 while it ran.*code 7/));
+    await assert.rejects(lost, code('LANE_LOST', /Lane 1 was lost while it ran `exit`.*code 7/));
     assert.deepEqual(
       await Promise.all(others),
       Array.from({ length: 200 }, (_, i) => i + 1),

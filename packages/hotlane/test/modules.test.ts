@@ -118,6 +118,13 @@ for (const placement of PLACEMENTS) {
       await assert.rejects(callOnce(path, placement, 'f'), code('LANE_START', /not-there\.mjs/));
     });
 
+    it('that are there but miss a package, or a file that they require: the error names that', async () => {
+      const esm = write('needs-package.mjs', 'import "left-padd"; export const f = () => 1;');
+      await assert.rejects(callOnce(esm, placement, 'f'), code('LANE_START', /needs-package\.mjs failed to load.*left-padd/));
+      const cjs = write('needs-file.cjs', 'require("./lib/nope"); exports.f = () => 1;');
+      await assert.rejects(callOnce(cjs, placement, 'f'), code('LANE_START', /needs-file\.cjs failed to load.*lib\/nope/));
+    });
+
     it('that throw, or do not parse: the error says so and has the cause', async () => {
       const throws = write('throws.mjs', 'throw new RangeError("at load");');
       await assert.rejects(callOnce(throws, placement, 'f'), (error: Error) => {

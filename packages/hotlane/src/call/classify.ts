@@ -50,6 +50,11 @@ const KIND_OF_TAG: Record<string, number> = {
   '[object WeakRef]': KIND_UNCLONEABLE,
   '[object Generator]': KIND_UNCLONEABLE,
   '[object AsyncGenerator]': KIND_UNCLONEABLE,
+  // By tag, since to touch these classes would load a whole HTTP client.
+  '[object Headers]': KIND_UNCLONEABLE,
+  '[object Request]': KIND_UNCLONEABLE,
+  '[object Response]': KIND_UNCLONEABLE,
+  '[object FormData]': KIND_UNCLONEABLE,
 };
 
 /** The prototypes that we know, and what has them on its chain. */

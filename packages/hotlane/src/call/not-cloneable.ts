@@ -68,10 +68,9 @@ function label(key: string, inArray: boolean): string {
 const HINTS: [pattern: RegExp, hint: string][] = [
   [/ of (Promise)$/, 'await it first'],
   [/ of (WeakMap|WeakSet|WeakRef|FinalizationRegistry)$/, 'pass what it holds instead'],
-  [
-    /Generator|Iterator/,
-    'collect it into an array, or return it from the function and call it with pool.stream',
-  ],
+  [/Generator|Iterator/, 'collect it into an array'],
+  [/ of (Headers|FormData)$/, 'pass its entries, e.g. Object.fromEntries(headers)'],
+  [/ of (Request|Response)$/, 'pass what you need of it, e.g. its url, or await its text()'],
   [/ of AbortSignal$/, 'pass it as the option `signal` of the call'],
   [/ of URLSearchParams$/, 'pass its toString() instead'],
   [
@@ -84,7 +83,7 @@ function describe(value: unknown): [what: string, hint: string] {
   if (typeof value === 'function') return [show(value), 'pass data instead'];
   if (typeof value === 'symbol') return [`the symbol ${String(value)}`, 'pass its description instead'];
   const tag = Object.prototype.toString.call(value).slice(8, -1);
-  const what = /Generator|Iterator/.test(tag) ? `a ${tag}` : show(value);
+  const what = /Generator|Iterator/.test(tag) ? `${/^[AI]/.test(tag) ? 'an' : 'a'} ${tag}` : show(value);
   return [what, HINTS.find(([pattern]) => pattern.test(what))?.[1] ?? 'pass its data instead'];
 }
 

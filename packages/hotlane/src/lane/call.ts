@@ -52,6 +52,7 @@ export interface SideValues {
 
 export interface CallWatch {
   readonly graceMs: number;
+  deadlineMs: number;
   signal: AbortSignal | null;
   /** Timer of the deadline, then of the grace after cancelling. */
   timer: unknown;

@@ -103,17 +103,24 @@ export async function loadTasks(module: string): Promise<Tasks> {
 
 function describeFailure(url: string, error: unknown): string {
   const code = (error as NodeJS.ErrnoException)?.code;
-  const wanted = url.startsWith('file:') ? fileURLToPath(url) : url;
-  if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND') {
-    const missing = (error as { url?: string }).url;
-    if (missing === undefined || missing === url) {
-      return `Cannot find the task module: looked for ${wanted}. Pass new URL('./tasks.js', import.meta.url), or a path from the working directory ${process.cwd()}.`;
-    }
+  const path = url.startsWith('file:') ? fileURLToPath(url) : null;
+  const wanted = path ?? url;
+  // The same code is given when something that the module imports is missing.
+  const isNotFound = code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND';
+  if (isNotFound && path !== null && !existsSync(path)) {
+    return `Cannot find the task module: looked for ${wanted}. Pass new URL('./tasks.js', import.meta.url), or a path from the working directory ${process.cwd()}.`;
   }
-  if (code === 'ERR_UNSUPPORTED_DIR_IMPORT')
-    return `The task module ${wanted} is a directory; name a file in it.`;
-  const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-  return `The task module ${wanted} failed to load: ${what}`;
+  if (code === 'ERR_UNSUPPORTED_DIR_IMPORT') return `The task module ${wanted} is a directory; name a file in it.`;
+  const what = error instanceof Error ? `${error.name}: ${error.message.split('\n', 1)[0]}` : String(error);
+  return `The task module ${wanted} failed to load: ${what}${hintFor(error, code)}`;
+}
+
+function hintFor(error: unknown, code: string | undefined): string {
+  if (code === 'ERR_UNKNOWN_FILE_EXTENSION' || code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') {
+    return '. If it is TypeScript: compile it, or use a Node that runs it from source (22.18, 24 and later, without enums and the like)';
+  }
+  // Where it is, Node tells only when it prints such an error by itself.
+  return error instanceof SyntaxError ? '. (`node --check` and the path shows where)' : '';
 }
 
 function describeMissingPackage(name: string): string {

@@ -151,7 +151,8 @@ export class ReplyReader {
       const at = this.#tail & this.#mask;
       const word = this.#words[at >> 2];
       const length = this.#words[(at >> 2) + 1];
-      const whole = HEADER_BYTES + ((length + 7) & ~7);
+      // Judged before it is rounded up, which would overflow for a length near 2³¹.
+      const whole = length > left ? Number.POSITIVE_INFINITY : HEADER_BYTES + ((length + 7) & ~7);
       if (length < 0 || left < 0 || left > this.#mask + 1 || whole > left || at + whole > this.#mask + 1) {
         throw new RangeError(`a reply of ${length} bytes at ${at}, with ${left} bytes written`);
       }

@@ -1,3 +1,4 @@
+import { HotlaneError } from '../errors.ts';
 import { type Tracker, transfersOf } from './context.ts';
 import { Invocation, type InvocationHost } from './invocation.ts';
 import type { TaskFunction } from './tasks.ts';
@@ -65,6 +66,11 @@ export class Executor {
   #end(invocation: Invocation, failed: boolean, value: unknown): void {
     this.running--;
     invocation.ended = true;
+    if (invocation.overdue) {
+      // The function stopped since its time is up, before the host's own timer came to it.
+      failed = true;
+      value = new HotlaneError('DEADLINE', 'The call did not finish within its deadline, waiting included.');
+    }
     this.#answers.answer(invocation.ticket, failed, value, failed ? NOTHING : transfersOf(value));
   }
 }

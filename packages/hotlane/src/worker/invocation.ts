@@ -7,6 +7,8 @@ export class Invocation {
   readonly #host: InvocationHost;
   #controller: AbortController | null = null;
   #aborted = false;
+  /** It was told by `aborted()` that its time is up: what it returns then is not what was asked for. */
+  overdue = false;
   /** It has answered; its ticket may be another's from now on. */
   ended = false;
   #reason: unknown;
@@ -24,11 +26,8 @@ export class Invocation {
   /** Whether the call was cancelled or its time is up. Looks beyond the event loop, so that loops can ask. */
   aborted(): boolean {
     if (this.ended) return this.#aborted;
-    return (
-      this.#aborted ||
-      this.#host.cancelled(this.ticket) ||
-      (this.deadlineAt > 0 && this.#host.now() >= this.deadlineAt)
-    );
+    if (this.deadlineAt > 0 && this.#host.now() >= this.deadlineAt) this.overdue = true;
+    return this.overdue || this.#aborted || this.#host.cancelled(this.ticket);
   }
 
   /** Made when first asked for: most functions never look. */
