@@ -61,8 +61,12 @@ export function renderVerdict(jobs: readonly JobResult[], threads: number, tooNo
     { title: `on ${threads} cores, over one thread` },
     { title: 'worth handing over', align: 'left' },
   ];
-  return renderTable(columns, rows);
+  return `${renderTable(columns, rows)}\n${CONCLUSION}`;
 }
+
+/** What the jobs cannot show by themselves. */
+const CONCLUSION = `Calls of milliseconds are worth handing over in any pool, and the pools hardly differ. What differs is what the
+handing over itself costs, and that decides for calls of microseconds: npm run bench measures it.`;
 
 /** Faster than one thread in every round, in none, or now so and now so. */
 function judge({ min, max }: WaySummary['speedUp']): string {

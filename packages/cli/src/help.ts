@@ -1,4 +1,4 @@
-export const generalHelp = `hotlane: calls functions on other threads for about what a function call costs
+export const generalHelp = `hotlane: calls functions on other threads, over many inputs, on all cores
 
 Usage: hotlane <command> [options]
 
@@ -11,7 +11,7 @@ Options:
   -v, --version   print the version
 
 Example:
-  hotlane map ./tasks.js#resize 'img/**/*.png' > results.ndjson
+  hotlane map ./tasks.mjs#resize 'img/**/*.png' > results.ndjson
 `;
 
 export const mapHelp = `hotlane map: run a function over many inputs, on all cores
@@ -56,8 +56,8 @@ was run: the command line, the module or a glob was wrong; 130 interrupted by Ct
 143 ended by SIGTERM; 141 the reader of stdout went away (… | head -1).
 
 Examples:
-  hotlane map ./tasks.js#resize 'img/**/*.png' '!**/tmp/**' > results.ndjson
+  hotlane map ./tasks.mjs#resize 'img/**/*.png' '!**/tmp/**' > results.ndjson
   hotlane map ./hash.js src/index.ts README.md
   cat urls.txt | hotlane map ./check.js#status --concurrency 16 --deadline 10s -
-  hotlane map ./tasks.js#resize 'img/*.png' | jq -r 'select(.error) | .input'
+  hotlane map ./tasks.mjs#resize 'img/*.png' | jq -r 'select(.error) | .input'
 `;

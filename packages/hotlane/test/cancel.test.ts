@@ -72,7 +72,10 @@ for (const placement of PLACEMENTS) {
       await using pool = tasksPool({ placement, lanes: 1, graceMs: 60_000 });
       await pool.call.add(1, 1);
       for (let i = 0; i < 10; i++) {
-        await assert.rejects(pool.with({ deadlineMs: 10 }).blockUntilAborted(), code('DEADLINE', /`blockUntilAborted`.*10 ms/));
+        await assert.rejects(
+          pool.with({ deadlineMs: 10 }).blockUntilAborted(),
+          code('DEADLINE', /`blockUntilAborted`.*10 ms/),
+        );
       }
       const outcomes: unknown[] = [];
       const inputs = [1, 2, 3] as unknown[] as never[];
@@ -167,7 +170,9 @@ describe('a signal whose reason cannot be looked at', () => {
     await pool.call.add(1, 1);
     const stop = new AbortController();
     const call = pool.with({ signal: stop.signal });
-    const calls = [1, 2, 3].map(() => assert.rejects(call.untilSignal(), reason => reason === stop.signal.reason));
+    const calls = [1, 2, 3].map(() =>
+      assert.rejects(call.untilSignal(), reason => reason === stop.signal.reason),
+    );
     await until(() => pool.stats().running === 3);
     stop.abort({ message: Object.create(null), f() {} });
     await Promise.all(calls);

@@ -120,9 +120,15 @@ for (const placement of PLACEMENTS) {
 
     it('that are there but miss a package, or a file that they require: the error names that', async () => {
       const esm = write('needs-package.mjs', 'import "left-padd"; export const f = () => 1;');
-      await assert.rejects(callOnce(esm, placement, 'f'), code('LANE_START', /needs-package\.mjs failed to load.*left-padd/));
+      await assert.rejects(
+        callOnce(esm, placement, 'f'),
+        code('LANE_START', /needs-package\.mjs failed to load.*left-padd/),
+      );
       const cjs = write('needs-file.cjs', 'require("./lib/nope"); exports.f = () => 1;');
-      await assert.rejects(callOnce(cjs, placement, 'f'), code('LANE_START', /needs-file\.cjs failed to load.*lib\/nope/));
+      await assert.rejects(
+        callOnce(cjs, placement, 'f'),
+        code('LANE_START', /needs-file\.cjs failed to load.*lib\/nope/),
+      );
     });
 
     it('that throw, or do not parse: the error says so and has the cause', async () => {

@@ -110,7 +110,8 @@ function describeFailure(url: string, error: unknown): string {
   if (isNotFound && path !== null && !existsSync(path)) {
     return `Cannot find the task module: looked for ${wanted}. Pass new URL('./tasks.js', import.meta.url), or a path from the working directory ${process.cwd()}.`;
   }
-  if (code === 'ERR_UNSUPPORTED_DIR_IMPORT') return `The task module ${wanted} is a directory; name a file in it.`;
+  if (code === 'ERR_UNSUPPORTED_DIR_IMPORT')
+    return `The task module ${wanted} is a directory; name a file in it.`;
   const what = error instanceof Error ? `${error.name}: ${error.message.split('\n', 1)[0]}` : String(error);
   return `The task module ${wanted} failed to load: ${what}${hintFor(error, code)}`;
 }
