@@ -39,6 +39,12 @@ export interface PoolOptions {
    * start. @default 60_000
    */
   readonly startMs?: number;
+  /**
+   * How much memory the JavaScript heap of one thread may take, in MiB. A function that needs more loses its
+   * lane (`ERR_HOTLANE_LANE_LOST`), not the process, as far as Node can: where one of its own routines asks for
+   * very much at once, it still ends the process. Without meaning for `'inline'`. @default the process's own limit
+   */
+  readonly heapMb?: number;
 }
 
 /** What `pool.with(…)` takes: options of single calls. */
@@ -65,6 +71,8 @@ export interface ResolvedPoolOptions {
   readonly deadlineMs: number;
   readonly graceMs: number;
   readonly startMs: number;
+  /** 0: the process's own limit. */
+  readonly heapMb: number;
 }
 
 const MOST_LANES = 1024;
@@ -80,6 +88,7 @@ const POOL_KEYS = [
   'deadlineMs',
   'graceMs',
   'startMs',
+  'heapMb',
 ];
 const LANE_KEYS = ['min', 'max', 'lingerMs'];
 const CALL_KEYS = ['signal', 'deadlineMs', 'graceMs', 'transfer'];
@@ -182,6 +191,7 @@ export function resolvePoolOptions(options: PoolOptions | undefined, cores: numb
     deadlineMs: duration('deadlineMs', given.deadlineMs, Number.POSITIVE_INFINITY),
     graceMs: duration('graceMs', given.graceMs, 1_000),
     startMs: duration('startMs', given.startMs, 60_000),
+    heapMb: integer('heapMb', given.heapMb, 0, 8, 1_048_576),
   };
 }
 

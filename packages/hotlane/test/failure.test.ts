@@ -56,6 +56,12 @@ describe('a lane that exits in a call', () => {
     await lost;
   });
 
+  it('for lack of memory fails its calls, and the process lives on', async () => {
+    await using pool = tasksPool({ lanes: 1, heapMb: 40 });
+    await assert.rejects(pool.call.eatMemory(), code('LANE_LOST', /memory/));
+    assert.equal(await pool.call.add(1, 1), 2);
+  });
+
   it('runs no call twice: what had begun is not begun again', async () => {
     const shared = counters();
     await using pool = tasksPool({ lanes: 1, concurrency: 8 });

@@ -21,6 +21,8 @@ describe('options', () => {
     [{ maxQueuedBytes: '1' }, /`maxQueuedBytes`/],
     [{ deadlineMs: Number.NaN }, /`deadlineMs`/],
     [{ graceMs: '5' }, /`graceMs`/],
+    [{ startMs: -1 }, /`startMs`/],
+    [{ heapMb: 1 }, /`heapMb`: expected a whole number from 8/],
     [{ threads: 4 }, /there is no `threads`/],
   ];
   for (const [options, message] of bad) {

@@ -1,3 +1,4 @@
+import { getHeapStatistics } from 'node:v8';
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
 import { decodeAlone } from '../call/alone.ts';
 import { HotlaneError } from '../errors.ts';
@@ -18,7 +19,8 @@ export interface ThreadData {
   readonly window: WindowMemory;
 }
 
-const MOST_SHARED_BYTES = 64 * 1024 * 1024;
+const MIB = 1024 * 1024;
+const MOST_SHARED_BYTES = 64 * MIB;
 const MOST_VALUE_BYTES = 2 ** 30;
 const MOST_SLOTS = 65_536;
 
@@ -36,6 +38,7 @@ export class ThreadPlacement implements Placement {
   readonly window: SharedWindow;
   readonly #module: string;
   readonly #concurrency: number;
+  readonly #heapMb: number;
 
   /**
    * @param module the task module's absolute URL
@@ -44,6 +47,7 @@ export class ThreadPlacement implements Placement {
   constructor(module: string, options: ResolvedPoolOptions, outcomes: Outcomes, demand: Demand) {
     this.#module = module;
     this.#concurrency = options.concurrency;
+    this.#heapMb = options.heapMb || Math.floor(getHeapStatistics().heap_size_limit / MIB);
     const keepAlive = new KeepAlive();
     const hold = (on: boolean) => keepAlive.set(on);
     const platform = { clock, codec: nodeCodec, clone, cores, turn, keepAlive: hold };
@@ -82,7 +86,8 @@ export class ThreadPlacement implements Placement {
   }
 
   createLane(id: number, events: LaneEvents): Lane {
-    return new ThreadLane(id, events, this.window, this.#module, this.#concurrency);
+    const options = { concurrency: this.#concurrency, heapMb: this.#heapMb };
+    return new ThreadLane(id, events, this.window, this.#module, options);
   }
 }
 
@@ -98,7 +103,13 @@ class ThreadLane implements Lane {
   #worker: Worker | null = null;
   #gone = false;
 
-  constructor(id: number, events: LaneEvents, window: SharedWindow, module: string, concurrency: number) {
+  constructor(
+    id: number,
+    events: LaneEvents,
+    window: SharedWindow,
+    module: string,
+    { concurrency, heapMb }: { concurrency: number; heapMb: number },
+  ) {
     this.id = id;
     this.#events = events;
     this.#window = window;
@@ -121,6 +132,8 @@ class ThreadLane implements Lane {
         transferList: [port2],
         name: `hotlane ${id}`,
         execArgv,
+        // Without a limit of its own a thread that runs out of memory takes the process with it.
+        resourceLimits: { maxOldGenerationSizeMb: heapMb },
       });
       this.#worker = worker;
       worker.unref();

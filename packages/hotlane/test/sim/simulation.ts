@@ -75,6 +75,7 @@ class Run implements SimWitness {
       lingerMs: random.chance(0.5) ? 50 : 10_000,
       concurrency: 1,
       startMs: 200,
+      heapMb: 0,
       maxQueue,
       maxQueuedBytes: Number.POSITIVE_INFINITY,
       deadlineMs: random.chance(0.3) ? 5 + random.below(100) : Number.POSITIVE_INFINITY,
