@@ -1,10 +1,12 @@
 import { type PoolOptions, resolvePoolOptions } from './options.ts';
 import { InlinePlacement } from './place/inline.ts';
 import { type ModuleReference, resolveModule } from './place/load.ts';
-import { clock, cores } from './place/node.ts';
+import { clock, cores, warn } from './place/node.ts';
 import { ThreadPlacement } from './place/thread.ts';
 import { LanePool, type Pool } from './pool.ts';
 import type { AnyModule, TaskModule } from './types.ts';
+
+import type { Demand, Outcomes } from './lane/lane.ts';
 
 export { type ErrorCode, HotlaneError, isHotlaneError } from './errors.ts';
 export type { LaneState } from './lane/lane.ts';
@@ -44,10 +46,10 @@ export function createPool<M extends TaskModule = AnyModule>(
 ): Pool<M> {
   const resolved = resolvePoolOptions(options, cores);
   const url = resolveModule(module);
-  const pool = new LanePool(resolved, clock, (outcomes, demand) =>
+  const place = (outcomes: Outcomes, demand: Demand) =>
     resolved.placement === 'inline'
       ? new InlinePlacement(url, resolved, outcomes, demand)
-      : new ThreadPlacement(url, resolved, outcomes, demand),
-  );
+      : new ThreadPlacement(url, resolved, outcomes, demand);
+  const pool = new LanePool(resolved, clock, place, warn);
   return pool as unknown as Pool<M>;
 }

@@ -45,6 +45,11 @@ export interface PoolOptions {
    * very much at once, it still ends the process. Without meaning for `'inline'`. @default the process's own limit
    */
   readonly heapMb?: number;
+  /**
+   * Is told of errors that belong to no call: a lane that was lost while it ran nothing, or could not start while no
+   * call waited for it. @default a warning of the process (`process.emitWarning`)
+   */
+  readonly onError?: (error: HotlaneError) => void;
 }
 
 /** What `pool.with(…)` takes: options of single calls. */
@@ -73,6 +78,8 @@ export interface ResolvedPoolOptions {
   readonly startMs: number;
   /** 0: the process's own limit. */
   readonly heapMb: number;
+  /** Undefined: as the platform tells such things. */
+  readonly onError: ((error: HotlaneError) => void) | undefined;
 }
 
 const MOST_LANES = 1024;
@@ -89,6 +96,7 @@ const POOL_KEYS = [
   'graceMs',
   'startMs',
   'heapMb',
+  'onError',
 ];
 const LANE_KEYS = ['min', 'max', 'lingerMs'];
 const CALL_KEYS = ['signal', 'deadlineMs', 'graceMs', 'transfer'];
@@ -180,6 +188,9 @@ export function resolvePoolOptions(options: PoolOptions | undefined, cores: numb
     minLanes = maxLanes = lanes;
   }
 
+  if (given.onError !== undefined && typeof given.onError !== 'function') {
+    refuse('onError', 'a function', given.onError);
+  }
   return {
     placement,
     minLanes,
@@ -191,6 +202,7 @@ export function resolvePoolOptions(options: PoolOptions | undefined, cores: numb
     deadlineMs: duration('deadlineMs', given.deadlineMs, Number.POSITIVE_INFINITY),
     graceMs: duration('graceMs', given.graceMs, 1_000),
     startMs: duration('startMs', given.startMs, 60_000),
+    onError: given.onError,
     heapMb: integer('heapMb', given.heapMb, 0, 8, 1_048_576),
   };
 }

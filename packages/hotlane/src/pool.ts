@@ -94,6 +94,8 @@ export class LanePool implements Outcomes, FleetOwner {
   /** Whether calls need a deadline although they were made without options. */
   readonly #watchAll: boolean;
   readonly #mostInFlight: number;
+  readonly #onError: (error: HotlaneError) => void;
+  #toldCalls = false;
   #state: 'open' | 'closing' | 'closed' = 'open';
   /** Accepted calls that are not finished; and those among them whose promises are unsettled. */
   #inFlight = 0;
@@ -109,7 +111,9 @@ export class LanePool implements Outcomes, FleetOwner {
     options: ResolvedPoolOptions,
     clock: Clock,
     place: (outcomes: Outcomes, demand: Demand) => Placement,
+    warn: (error: HotlaneError) => void,
   ) {
+    this.#onError = options.onError ?? warn;
     this.#options = options;
     this.#clock = clock;
     this.#watchAll = options.deadlineMs !== Number.POSITIVE_INFINITY;
@@ -367,6 +371,7 @@ export class LanePool implements Outcomes, FleetOwner {
 
   onGone(lane: Lane, unstarted: readonly Call[], started: readonly Call[]): void {
     this.#scheduler.removeOutlet(lane);
+    let told = started.length > 0;
     for (const call of started) {
       this.settle(call, true, this.#laneLost(lane, call, 'while it ran'));
       this.#giveUp(call);
@@ -377,14 +382,31 @@ export class LanePool implements Outcomes, FleetOwner {
         again.push(call);
         continue;
       }
+      told ||= !call.settled;
       this.settle(call, true, this.#laneLost(lane, call, 'before it began'));
       this.#giveUp(call);
     }
     this.#scheduler.requeue(again);
+    if (!told && lane.cause !== undefined && this.#state === 'open') this.#reportUnlessTold(lane);
+  }
+
+  /** A lane is gone with a cause, and no call has heard of it yet. `onCannotStart` may still tell those that wait. */
+  #reportUnlessTold(lane: Lane): void {
+    this.#toldCalls = false;
+    queueMicrotask(() => {
+      if (this.#toldCalls || this.#state !== 'open') return;
+      const { cause } = lane;
+      const what = cause instanceof Error ? cause.message : String(cause);
+      const error = isHotlaneError(cause)
+        ? cause
+        : new HotlaneError('LANE_LOST', `Lane ${lane.id} was lost while it ran no call: ${what}`, { cause });
+      this.#onError(error);
+    });
   }
 
   onCannotStart(cause: unknown): void {
     for (const call of [...(this.#placement.window?.recallAll() ?? []), ...this.#scheduler.takeAll()]) {
+      this.#toldCalls = true;
       const known = isHotlaneError(cause, 'LANE_START');
       const message = known
         ? cause.message

@@ -38,3 +38,8 @@ export function clone<T>(value: T, transfer: readonly object[]): T {
 }
 
 export const cores = availableParallelism();
+
+/** How Node tells of what nobody waits for: on stderr, or wherever the process listens for its warnings. */
+export function warn(error: Error): void {
+  process.emitWarning(error);
+}

@@ -1,4 +1,5 @@
 import type { Call } from '../../src/lane/call.ts';
+import type { Demand, Outcomes } from '../../src/lane/lane.ts';
 import { LanePool } from '../../src/pool.ts';
 import { Random } from '../../src/testing/random.ts';
 import { SimClock } from '../../src/testing/sim-clock.ts';
@@ -76,16 +77,18 @@ class Run implements SimWitness {
       concurrency: 1,
       startMs: 200,
       heapMb: 0,
+      onError: undefined,
       maxQueue,
       maxQueuedBytes: Number.POSITIVE_INFINITY,
       deadlineMs: random.chance(0.3) ? 5 + random.below(100) : Number.POSITIVE_INFINITY,
       graceMs: random.chance(0.5) ? 10 : 200,
     };
-    this.#pool = new LanePool(options, this.#clock, (outcomes, demand) => {
+    const place = (outcomes: Outcomes, demand: Demand) => {
       const ahead = random.chance(0.5) ? 0 : random.below(20);
       this.#placement = new SimPlacement(random, this.#clock, habits, ahead, outcomes, demand, this);
       return this.#placement;
-    });
+    };
+    this.#pool = new LanePool(options, this.#clock, place, () => {});
   }
 
   async go(steps: number): Promise<SimResult> {
