@@ -1,3 +1,4 @@
+import type { Demand, Outcomes } from './lane/lane.ts';
 import { type PoolOptions, resolvePoolOptions } from './options.ts';
 import { InlinePlacement } from './place/inline.ts';
 import { type ModuleReference, resolveModule } from './place/load.ts';
@@ -5,8 +6,6 @@ import { clock, cores, warn } from './place/node.ts';
 import { ThreadPlacement } from './place/thread.ts';
 import { LanePool, type Pool } from './pool.ts';
 import type { AnyModule, TaskModule } from './types.ts';
-
-import type { Demand, Outcomes } from './lane/lane.ts';
 
 export { type ErrorCode, HotlaneError, isHotlaneError } from './errors.ts';
 export type { LaneState } from './lane/lane.ts';

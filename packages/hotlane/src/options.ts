@@ -60,6 +60,13 @@ export interface CallOptions {
   readonly deadlineMs?: number;
   /** Overrides the pool's `graceMs` for this call. */
   readonly graceMs?: number;
+  /**
+   * The function may safely run more than once: when its lane is lost while it runs, the call runs again elsewhere,
+   * after a short wait. Calls with transfers never do: what was moved is gone. @default false
+   */
+  readonly idempotent?: boolean;
+  /** How many times an idempotent call may run again. @default 2 */
+  readonly retries?: number;
   /** ArrayBuffers, ports and streams that move to the lane instead of being copied. They detach in the call. */
   readonly transfer?: readonly object[];
 }
@@ -99,7 +106,7 @@ const POOL_KEYS = [
   'onError',
 ];
 const LANE_KEYS = ['min', 'max', 'lingerMs'];
-const CALL_KEYS = ['signal', 'deadlineMs', 'graceMs', 'transfer'];
+const CALL_KEYS = ['signal', 'deadlineMs', 'graceMs', 'idempotent', 'retries', 'transfer'];
 
 export function refuse(option: string, expected: string, came: unknown): never {
   throw new HotlaneError('OPTION', `Option \`${option}\`: expected ${expected}, got ${show(came)}.`);
@@ -216,6 +223,12 @@ export function resolveCallOptions(options: CallOptions): CallOptions {
   checkObject('with(options)', options, CALL_KEYS);
   const { signal, transfer } = options;
   checkSignal(signal);
+  if (options.idempotent !== undefined && typeof options.idempotent !== 'boolean') {
+    refuse('idempotent', 'true or false', options.idempotent);
+  }
+  if (options.retries !== undefined && options.idempotent !== true) {
+    refuse('retries', 'no such option without `idempotent: true`', options.retries);
+  }
   if (transfer !== undefined) {
     if (!Array.isArray(transfer)) refuse('transfer', 'an array of transferable objects', transfer);
     for (const [i, item] of transfer.entries()) {
@@ -225,6 +238,8 @@ export function resolveCallOptions(options: CallOptions): CallOptions {
   return {
     signal,
     transfer: transfer && [...transfer],
+    idempotent: options.idempotent === true,
+    retries: options.idempotent === true ? integer('retries', options.retries, 2, 0, 1_000) : 0,
     deadlineMs: options.deadlineMs === undefined ? undefined : duration('deadlineMs', options.deadlineMs, 0),
     graceMs: options.graceMs === undefined ? undefined : duration('graceMs', options.graceMs, 0),
   };

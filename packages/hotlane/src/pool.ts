@@ -71,6 +71,8 @@ export interface Pool<M extends TaskModule> extends AsyncDisposable {
 const MOST_LOSSES = 3;
 const NO_TRANSFER: readonly object[] = [];
 const NOT_NUMBERED = -1;
+/** How long an idempotent call waits, at the most, before it runs for the second time; then twice as long. */
+const FIRST_REST_MS = 20;
 
 // One executor for all promises, so that a call makes no closure for it.
 let resolveNew: (value: unknown) => void;
@@ -87,13 +89,15 @@ export class LanePool implements Outcomes, FleetOwner {
   readonly #options: ResolvedPoolOptions;
   readonly #clock: Clock;
   readonly #placement: Placement;
-  readonly #scheduler = new Scheduler();
+  readonly #scheduler: Scheduler;
   readonly #fleet: Fleet;
   readonly #signals = new Signals((call, reason) => this.#cancel(call, reason));
   readonly #names: string[] = [];
   /** Whether calls need a deadline although they were made without options. */
   readonly #watchAll: boolean;
   readonly #mostInFlight: number;
+  /** Idempotent calls that wait to run again, and their timers. */
+  readonly #resting = new Map<Call, unknown>();
   readonly #onError: (error: HotlaneError) => void;
   #toldCalls = false;
   #state: 'open' | 'closing' | 'closed' = 'open';
@@ -116,6 +120,7 @@ export class LanePool implements Outcomes, FleetOwner {
     this.#onError = options.onError ?? warn;
     this.#options = options;
     this.#clock = clock;
+    this.#scheduler = new Scheduler(clock);
     this.#watchAll = options.deadlineMs !== Number.POSITIVE_INFINITY;
     this.#mostInFlight = options.maxQueue + options.maxLanes * options.concurrency;
     this.#placement = place(this, {
@@ -208,6 +213,7 @@ export class LanePool implements Outcomes, FleetOwner {
     if (refused !== null) return Promise.reject(refused.reason);
     const call = new Call(fn);
     call.lane = lane;
+    if (options !== null) call.retries = options.retries ?? 0;
     try {
       const room = this.#options.maxQueuedBytes - this.#queuedBytes;
       if (!this.#placement.encode(call, args, options?.transfer ?? NO_TRANSFER, room)) {
@@ -301,7 +307,7 @@ export class LanePool implements Outcomes, FleetOwner {
   #cancel(call: Call, reason: unknown): void {
     if (call.settled) return;
     this.settle(call, true, reason);
-    if (this.#scheduler.recall(call)) {
+    if (this.#wake(call) || this.#scheduler.recall(call)) {
       this.#giveUp(call);
       return;
     }
@@ -373,6 +379,10 @@ export class LanePool implements Outcomes, FleetOwner {
     this.#scheduler.removeOutlet(lane);
     let told = started.length > 0;
     for (const call of started) {
+      if (this.#mayRunAgain(call)) {
+        this.#rest(call);
+        continue;
+      }
       this.settle(call, true, this.#laneLost(lane, call, 'while it ran'));
       this.#giveUp(call);
     }
@@ -388,6 +398,30 @@ export class LanePool implements Outcomes, FleetOwner {
     }
     this.#scheduler.requeue(again);
     if (!told && lane.cause !== undefined && this.#state === 'open') this.#reportUnlessTold(lane);
+  }
+
+  #mayRunAgain(call: Call): boolean {
+    return !call.settled && call.retries > 0 && (call.side === null || call.side.transfer.length === 0);
+  }
+
+  /** Lets a call that is to run again wait a little, each time longer, and no two alike. */
+  #rest(call: Call): void {
+    call.retries--;
+    const wait = FIRST_REST_MS * 2 ** call.rests++ * (0.5 + this.#clock.random() / 2);
+    const timer = this.#clock.setTimer(wait, () => {
+      this.#resting.delete(call);
+      this.#scheduler.requeue([call]);
+    });
+    this.#resting.set(call, timer);
+  }
+
+  /** Takes a call out of its rest: true, and nothing has it any more. */
+  #wake(call: Call): boolean {
+    const timer = this.#resting.get(call);
+    if (timer === undefined) return false;
+    this.#resting.delete(call);
+    this.#clock.clearTimer(timer);
+    return true;
   }
 
   /** A lane is gone with a cause, and no call has heard of it yet. `onCannotStart` may still tell those that wait. */
@@ -456,7 +490,10 @@ export class LanePool implements Outcomes, FleetOwner {
   async #tearDown(reason: unknown): Promise<void> {
     this.#state = 'closed';
     const { message } = this.#closedError();
-    const waiting = this.#scheduler.takeAll();
+    const waiting = [
+      ...this.#scheduler.takeAll(),
+      ...[...this.#resting.keys()].filter(call => this.#wake(call)),
+    ];
     for (const call of [...this.#placement.handed(), ...waiting]) {
       this.settle(call, true, new HotlaneError('CLOSED', message, { cause: reason }));
     }

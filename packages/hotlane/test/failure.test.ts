@@ -56,6 +56,41 @@ describe('a lane that exits in a call', () => {
     await lost;
   });
 
+  it('runs idempotent calls again elsewhere, as often as retries says', async () => {
+    await using pool = tasksPool({ lanes: 1 });
+    const shared = counters();
+    const call = pool.with({ idempotent: true });
+    assert.equal(await call.exitUntil(shared, 0, 3), 3, 'it ran three times');
+    assert.equal(Atomics.load(shared, 0), 3);
+    const lost = pool.with({ idempotent: true, retries: 1 }).exitUntil(shared, 1, 3);
+    await assert.rejects(lost, code('LANE_LOST'));
+    assert.equal(Atomics.load(shared, 1), 2);
+  });
+
+  it('does not run idempotent calls again that were cancelled or whose pool was destroyed meanwhile', async () => {
+    const pool = tasksPool({ lanes: 1 });
+    const shared = counters();
+    const stop = new AbortController();
+    const cancelled = pool
+      .with({ idempotent: true, retries: 1_000, signal: stop.signal })
+      .exitUntil(shared, 0, 1_000);
+    await until(() => Atomics.load(shared, 0) >= 2);
+    stop.abort('enough');
+    await assert.rejects(cancelled, reason => reason === 'enough');
+    const destroyed = pool.with({ idempotent: true, retries: 1_000 }).exitUntil(shared, 1, 1_000);
+    const check = assert.rejects(destroyed, code('CLOSED'));
+    await until(() => Atomics.load(shared, 1) >= 2);
+    await pool.destroy();
+    await check;
+  });
+
+  it('never runs a call with transfers again', async () => {
+    await using pool = tasksPool({ lanes: 1 });
+    const buffer = new ArrayBuffer(8);
+    const call = pool.with({ idempotent: true, transfer: [buffer] }) as any;
+    await assert.rejects(call.exit(1, buffer), code('LANE_LOST'));
+  });
+
   it('for lack of memory fails its calls, and the process lives on', async () => {
     await using pool = tasksPool({ lanes: 1, heapMb: 40 });
     await assert.rejects(pool.call.eatMemory(), code('LANE_LOST', /memory/));

@@ -46,7 +46,9 @@ describe('a task that', () => {
     assert.equal(await pool.call.laneId(), 1);
   });
 
-  it('breaks the globals of its thread settles, and so do the calls after it', { timeout: 20_000 }, async () => {
+  it('breaks the globals of its thread settles, and so do the calls after it', {
+    timeout: 20_000,
+  }, async () => {
     await using pool = tasksPool({ lanes: 1, deadlineMs: 2_000, graceMs: 50, onError: () => {} });
     await pool.call.breakGlobals().catch(() => {});
     await Promise.allSettled([pool.call.add(1, 1), pool.call.later('x', 1), pool.call.echo([1, 2])]);

@@ -18,6 +18,7 @@ class StillClock implements Clock {
   clearTimer(timer: unknown): void {
     this.#timers.delete(timer as object);
   }
+  random = () => 0.5;
   get timers(): number {
     return this.#timers.size;
   }

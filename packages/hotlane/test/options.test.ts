@@ -39,6 +39,8 @@ describe('options', () => {
     );
     assert.throws(() => pool.with({ transfer: [1] as any }), code('OPTION', /`transfer\[0\]`/));
     assert.throws(() => pool.with({ deadlineMs: -5 }), code('OPTION', /`deadlineMs`/));
+    assert.throws(() => pool.with({ retries: 2 }), code('OPTION', /`retries`.*`idempotent: true`/));
+    assert.throws(() => pool.with({ idempotent: 'yes' as any }), code('OPTION', /`idempotent`/));
     assert.throws(() => pool.with({ deadline: 5 } as any), code('OPTION', /there is no `deadline`/));
     assert.throws(() => pool.with(null as any), code('OPTION'));
     assert.throws(() => pool.map('echo', [1], { inFlight: 0 }), code('OPTION', /`inFlight`/));

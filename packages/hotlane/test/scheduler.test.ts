@@ -36,7 +36,7 @@ const calls = (count: number) => Array.from({ length: count }, (_, i) => new Cal
 
 describe('the scheduler', () => {
   it('hands calls over in order, and no more than there is room for', () => {
-    const scheduler = new Scheduler();
+    const scheduler = new Scheduler(Math);
     const shelf = new Shelf(2);
     scheduler.addOutlet(shelf);
     const all = calls(5);
@@ -49,7 +49,7 @@ describe('the scheduler', () => {
   });
 
   it('hands what waited to an outlet that comes', () => {
-    const scheduler = new Scheduler();
+    const scheduler = new Scheduler(Math);
     const all = calls(3);
     for (const call of all) scheduler.submit(call);
     const shelf = new Shelf(10);
@@ -58,7 +58,7 @@ describe('the scheduler', () => {
   });
 
   it('prefers the outlet with the most room, and starves none of equals', () => {
-    const scheduler = new Scheduler();
+    const scheduler = new Scheduler(Math);
     const [busy, a, b] = [new Shelf(1), new Shelf(100), new Shelf(100)];
     for (const outlet of [busy, a, b]) scheduler.addOutlet(outlet);
     for (const call of calls(60)) scheduler.submit(call);
@@ -66,7 +66,7 @@ describe('the scheduler', () => {
     assert.ok(Math.abs(a.handed.length - b.handed.length) <= 1);
     const firsts = new Set<Outlet>();
     for (let i = 0; i < 100; i++) {
-      const fair = new Scheduler();
+      const fair = new Scheduler(Math);
       const [x, y] = [new Shelf(1), new Shelf(1)];
       fair.addOutlet(x);
       fair.addOutlet(y);
@@ -78,7 +78,7 @@ describe('the scheduler', () => {
   });
 
   it('takes back what waits and what an outlet still holds, once', () => {
-    const scheduler = new Scheduler();
+    const scheduler = new Scheduler(Math);
     const shelf = new Shelf(1);
     scheduler.addOutlet(shelf);
     const [held, waiting, last] = calls(3);
@@ -92,7 +92,7 @@ describe('the scheduler', () => {
   });
 
   it('puts calls of a lost lane before all that wait, in their order', () => {
-    const scheduler = new Scheduler();
+    const scheduler = new Scheduler(Math);
     const shelf = new Shelf(0);
     scheduler.addOutlet(shelf);
     const [a, b, c] = calls(3);
@@ -104,7 +104,7 @@ describe('the scheduler', () => {
   });
 
   it('keeps calls for one lane for that lane, and gives them up with it', () => {
-    const scheduler = new Scheduler();
+    const scheduler = new Scheduler(Math);
     const [mine, other] = [new Shelf(1), new Shelf(5)];
     scheduler.addOutlet(other);
     const all = calls(3);
@@ -122,7 +122,7 @@ describe('the scheduler', () => {
   });
 
   it('forgets cancelled calls although nothing is handed over', () => {
-    const scheduler = new Scheduler();
+    const scheduler = new Scheduler(Math);
     scheduler.addOutlet(new Shelf(0));
     for (let i = 0; i < 20_000; i++) {
       const call = new Call(i);
@@ -142,7 +142,7 @@ describe('the scheduler', () => {
     );
     fc.assert(
       fc.property(fc.array(step, { maxLength: 300 }), steps => {
-        const scheduler = new Scheduler();
+        const scheduler = new Scheduler(Math);
         const shelves = [new Shelf(1), new Shelf(2), new Shelf(3)];
         for (const shelf of shelves) scheduler.addOutlet(shelf);
         const live: Call[] = [];

@@ -36,6 +36,10 @@ export class Call {
   deadlineAt = 0;
   /** How many lanes were lost while they held it without having started it. */
   losses = 0;
+  /** How many times it may run again after its lane was lost while it ran. */
+  retries = 0;
+  /** How many times it has waited to run again. */
+  rests = 0;
   /** What cancelling needs; null when the call has no signal, no deadline and was not cancelled. */
   watch: CallWatch | null = null;
 

@@ -14,6 +14,7 @@ export const clock: Clock = {
   now,
   setTimer: (ms, onTime) => (ms === Number.POSITIVE_INFINITY ? undefined : setTimeout(onTime, ms).unref()),
   clearTimer: timer => clearTimeout(timer as NodeJS.Timeout),
+  random: Math.random,
 };
 
 export function turn(next: () => void): void {

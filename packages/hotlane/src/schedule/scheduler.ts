@@ -1,4 +1,5 @@
 import type { Call } from '../lane/call.ts';
+import type { Clock } from '../lane/clock.ts';
 import type { Lane, Outlet } from '../lane/lane.ts';
 import { Deque } from './deque.ts';
 
@@ -13,6 +14,7 @@ const MOST_STALE = 1024;
  * difference. It has no clock, no timers, and does nothing by itself.
  */
 export class Scheduler {
+  readonly #chance: Pick<Clock, 'random'>;
   readonly #outlets: Outlet[] = [];
   readonly #queue = new Deque<Call>();
   /** Calls in the queue that were not cancelled. */
@@ -20,6 +22,11 @@ export class Scheduler {
   /** Calls for one lane only, while it has no room. */
   readonly #bound = new Map<Lane, Deque<Call>>();
   #boundWaiting = 0;
+
+  /** @param chance breaks ties between outlets */
+  constructor(chance: Pick<Clock, 'random'>) {
+    this.#chance = chance;
+  }
 
   /** How many calls wait in the queue. */
   get waiting(): number {
@@ -136,7 +143,7 @@ export class Scheduler {
       const room = outlet.room();
       if (room <= 0 || room < most) continue;
       equals = room > most ? 1 : equals + 1;
-      if (room > most || Math.random() * equals < 1) best = outlet;
+      if (room > most || this.#chance.random() * equals < 1) best = outlet;
       most = room;
     }
     return best;

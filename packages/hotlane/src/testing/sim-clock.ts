@@ -39,6 +39,10 @@ export class SimClock implements Clock {
     }
   }
 
+  random(): number {
+    return this.#random.next();
+  }
+
   /** Plans an event, so many milliseconds from now. */
   after(ms: number, run: () => void): Event {
     const event = { at: this.#now + Math.max(0, ms), order: this.#random.next(), run };

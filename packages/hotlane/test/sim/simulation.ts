@@ -136,6 +136,10 @@ class Run implements SimWitness {
       call = this.#pool.with({ signal: stop.signal, graceMs: random.below(50) }) as typeof call;
     } else if (dice < 0.1) {
       call = this.#pool.with({ deadlineMs: random.below(40) }) as typeof call;
+    } else if (dice < 0.2) {
+      const stop = new AbortController();
+      if (random.chance(0.3)) this.#signals.push(stop);
+      call = this.#pool.with({ idempotent: true, retries: 2, signal: stop.signal }) as typeof call;
     }
     this.#watch(call.f());
   }
@@ -206,7 +210,10 @@ class Run implements SimWitness {
     const { accepted, held, lanes, published } = this.#placement;
     if (this.#settledTwice > 0) this.#fail('a call settled twice');
     const bound = [...accepted].some(call => call.lane !== null);
-    const waiting = accepted.size - held.size;
+    // Calls that rest before they run again are accepted, and in nobody's hands.
+    let resting = 0;
+    for (const call of accepted) if (call.rests > 0 && !call.queued && !held.has(call)) resting++;
+    const waiting = accepted.size - held.size - resting;
     if (!bound && waiting > 0 && this.#placement.room() > 0) {
       this.#fail(`${waiting} calls wait in the queue, and the window has room for ${this.#placement.room()}`);
     }
@@ -220,7 +227,9 @@ class Run implements SimWitness {
   started(call: Call): void {
     const starts = (this.#starts.get(call) ?? 0) + 1;
     this.#starts.set(call, starts);
-    if (starts > 1) this.#fail(`call ${this.#numbers.get(call)} started ${starts} times`);
+    // An idempotent call has a rest before each time that it runs again.
+    if (starts > 1 + call.rests || starts > 3)
+      this.#fail(`call ${this.#numbers.get(call)} started ${starts} times`);
   }
 
   event(what: string, call: Call | null, lane: number): void {
