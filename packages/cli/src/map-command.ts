@@ -65,6 +65,8 @@ class MapJob {
       // All at once: a lane that starts late would eat into the deadline of its first call.
       lanes: Math.min(wanted, Math.max(1, source.total ?? wanted)),
       concurrency: args.concurrency,
+      // Until the first lane has loaded the module, the first call says what is wrong, once for all lanes.
+      onError: error => this.#startedAt > 0 && complain(firstLine(error.message)),
     });
     this.#interrupts = new Interrupts({ onDrain: () => this.#drain(), onStop: () => this.#stop() });
     this.#output = new Output(process.stdout, {
