@@ -1,6 +1,7 @@
 import { createCallObject } from './call-object.ts';
 import { Signals } from './cancel.ts';
 import { HotlaneError, isHotlaneError, show } from './errors.ts';
+import { backoffMs } from './fleet/backoff.ts';
 import { Fleet, type FleetOwner } from './fleet/fleet.ts';
 import { Call, NOWHERE } from './lane/call.ts';
 import type { Clock } from './lane/clock.ts';
@@ -73,6 +74,7 @@ const NO_TRANSFER: readonly object[] = [];
 const NOT_NUMBERED = -1;
 /** How long an idempotent call waits, at the most, before it runs for the second time; then twice as long. */
 const FIRST_REST_MS = 20;
+const LONGEST_REST_MS = 5_000;
 
 // One executor for all promises, so that a call makes no closure for it.
 let resolveNew: (value: unknown) => void;
@@ -407,10 +409,11 @@ export class LanePool implements Outcomes, FleetOwner {
   /** Lets a call that is to run again wait a little, each time longer, and no two alike. */
   #rest(call: Call): void {
     call.retries--;
-    const wait = FIRST_REST_MS * 2 ** call.rests++ * (0.5 + this.#clock.random() / 2);
+    const wait = backoffMs(FIRST_REST_MS, LONGEST_REST_MS, call.rests++) * (0.5 + this.#clock.random() / 2);
     const timer = this.#clock.setTimer(wait, () => {
       this.#resting.delete(call);
       this.#scheduler.requeue([call]);
+      this.#fleet.grow();
     });
     this.#resting.set(call, timer);
   }
@@ -418,8 +421,7 @@ export class LanePool implements Outcomes, FleetOwner {
   /** Takes a call out of its rest: true, and nothing has it any more. */
   #wake(call: Call): boolean {
     const timer = this.#resting.get(call);
-    if (timer === undefined) return false;
-    this.#resting.delete(call);
+    if (!this.#resting.delete(call)) return false;
     this.#clock.clearTimer(timer);
     return true;
   }
@@ -461,7 +463,9 @@ export class LanePool implements Outcomes, FleetOwner {
       : `Its thread ended with: ${(lane.cause as Error)?.message ?? 'no error'}.`;
     const then =
       when === 'while it ran'
-        ? 'The call may have had effects, so it was not run again.'
+        ? call.rests > 0
+          ? `It has run again as often as \`retries\` allows.`
+          : 'The call may have had effects, so it was not run again.'
         : call.lane !== null
           ? 'It was meant for this lane only.'
           : `${MOST_LOSSES} lanes were lost that held it, so it was given up.`;

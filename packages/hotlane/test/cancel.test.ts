@@ -179,3 +179,15 @@ describe('a signal whose reason cannot be looked at', () => {
     await until(() => pool.stats().running === 0);
   });
 });
+
+describe('an inline lane that is given up', () => {
+  it('takes no further call, and its late answer resolves no other', async () => {
+    await using pool = tasksPool({ placement: 'inline', lanes: 1, graceMs: 10 });
+    await pool.call.add(1, 1);
+    const late = pool.with({ deadlineMs: 10 }).later('late', 60);
+    const next = pool.call.later('next', 80);
+    await assert.rejects(late, code('DEADLINE'));
+    assert.equal(await next, 'next');
+    assert.equal(await pool.call.laneId(), 2);
+  });
+});

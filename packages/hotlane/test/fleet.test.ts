@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { backoffMs } from '../src/fleet/backoff.ts';
 import { Fleet, type FleetOptions, type FleetOwner } from '../src/fleet/fleet.ts';
 import type { Call } from '../src/lane/call.ts';
 import type { Clock } from '../src/lane/clock.ts';
@@ -94,6 +95,16 @@ function fleet(options: Partial<FleetOptions> = {}) {
   all.grow();
   return { fleet: all, clock, started, owner, cannotStart };
 }
+
+describe('waiting before another try', () => {
+  it('doubles, and has an end however many tries failed', () => {
+    assert.deepEqual(
+      [0, 1, 2, 3].map(times => backoffMs(20, 5_000, times)),
+      [20, 40, 80, 160],
+    );
+    for (const times of [8, 40, 1_000, 5_000]) assert.equal(backoffMs(20, 5_000, times), 5_000);
+  });
+});
 
 describe('the fleet', () => {
   it('starts min lanes at once, and more only for demand, up to max', () => {

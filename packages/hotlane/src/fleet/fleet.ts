@@ -2,6 +2,7 @@ import { HotlaneError } from '../errors.ts';
 import type { Call } from '../lane/call.ts';
 import type { Clock } from '../lane/clock.ts';
 import type { Lane, LaneEvents } from '../lane/lane.ts';
+import { backoffMs } from './backoff.ts';
 
 export interface FleetOptions {
   readonly minLanes: number;
@@ -181,7 +182,7 @@ export class Fleet implements LaneEvents {
   }
 
   #backOff(): void {
-    const wait = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** this.#failures++);
+    const wait = backoffMs(FIRST_BACKOFF_MS, LONGEST_BACKOFF_MS, this.#failures++);
     this.#clock.clearTimer(this.#backoff);
     this.#backoff = this.#clock.setTimer(wait, () => {
       this.#backoff = null;

@@ -128,6 +128,7 @@ class InlineLane implements Lane, Answers, InvocationHost {
   readonly #begun: boolean[];
   readonly #cancelled: boolean[];
   #held = 0;
+  #ended = false;
   #tasks: Tasks | null = null;
 
   constructor(
@@ -171,7 +172,7 @@ class InlineLane implements Lane, Answers, InvocationHost {
   }
 
   room(): number {
-    return this.state === 'up' ? this.#concurrency - this.#held : 0;
+    return this.state === 'up' && !this.#ended ? this.#concurrency - this.#held : 0;
   }
 
   hand(call: Call): void {
@@ -208,7 +209,8 @@ class InlineLane implements Lane, Answers, InvocationHost {
   }
 
   end(cause: unknown): void {
-    if (this.state === 'ended') return;
+    if (this.#ended) return;
+    this.#ended = true; // from now on it takes no call, and no late answer finds one
     this.cause ??= cause;
     const unstarted: Call[] = [];
     const started: Call[] = [];
@@ -246,6 +248,8 @@ class InlineLane implements Lane, Answers, InvocationHost {
       const aside = side.length > 0 || transfer.length > 0;
       const moved = aside ? moveAside({ values: side, transfer }).values : NOTHING;
       result = decoder.decodeValue(room.memory, room.start, room.start + length, moved);
+      encoder.release();
+      decoder.release();
     } catch (error) {
       failed = true;
       result = error;

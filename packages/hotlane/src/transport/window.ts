@@ -198,6 +198,7 @@ export class SharedWindow implements Window, Sink {
     this.#encoding = true;
     try {
       length = this.#encoder.encodeArguments(args, room, nested ? this.#heap : this, transfer);
+      call.length = length;
       if (length > mostBytes) {
         if (!nested && this.#run !== null) this.#dropRun();
         return false;
@@ -211,7 +212,6 @@ export class SharedWindow implements Window, Sink {
       this.#encoding = nested;
     }
     const written = this.#encoder.room;
-    call.length = length;
     call.start = written.start;
     if (written === room && end >= 0) {
       arena.commit(start, length);
