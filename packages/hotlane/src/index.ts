@@ -7,6 +7,7 @@ import { ThreadPlacement } from './place/thread.ts';
 import { LanePool, type Pool } from './pool.ts';
 import type { AnyModule, TaskModule } from './types.ts';
 
+export { type ErrorClass, registerError } from './call/error-classes.ts';
 export { type ErrorCode, HotlaneError, isHotlaneError } from './errors.ts';
 export type { LaneState } from './lane/lane.ts';
 export type { MapOptions, MapOutcome } from './map.ts';

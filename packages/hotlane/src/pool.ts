@@ -9,6 +9,7 @@ import type { Demand, Lane, LaneEvents, LaneState, Outcomes, Placement } from '.
 import { type MapOptions, type MapOutcome, mapCalls, resolveMapOptions } from './map.ts';
 import { type CallOptions, type ResolvedPoolOptions, resolveCallOptions } from './options.ts';
 import { Scheduler } from './schedule/scheduler.ts';
+import { rejectWithCallers } from './stack.ts';
 import type { Broadcasts, Calls, FunctionNames, Input, Output, TaskModule } from './types.ts';
 
 /** What `pool.stats()` tells. All counts are of calls. */
@@ -275,19 +276,23 @@ export class LanePool implements Outcomes, FleetOwner {
 
   // ---- a call's way out ----------------------------------------------------------------------------------
 
-  settle(call: Call, failed: boolean, value: unknown): void {
+  settle(call: Call, failed: boolean, value: unknown, lane?: Lane): void {
     if (call.settled) return;
-    call.settled = true;
-    if (call.watch !== null) this.#unwatch(call);
+    this.#onSettled(call);
     if (failed) {
       this.#failed++;
       // The lane saw that the time is up before we did; it does not know the function's name.
       const isOverdue = call.deadlineAt > 0 && isHotlaneError(value, 'DEADLINE');
-      call.reject(isOverdue ? this.#overdue(call) : value);
+      call.resolve(isOverdue ? rejectWithCallers(this.#overdue(call)) : rejectWithCallers(value, lane?.id));
     } else {
       this.#done++;
       call.resolve(value);
     }
+  }
+
+  #onSettled(call: Call): void {
+    call.settled = true;
+    if (call.watch !== null) this.#unwatch(call);
     if (--this.#unsettled === 0) this.#placement.reviewHold();
   }
 
@@ -308,7 +313,12 @@ export class LanePool implements Outcomes, FleetOwner {
   /** Rejects the caller at once; then takes the call back, or tells its lane to stop. */
   #cancel(call: Call, reason: unknown): void {
     if (call.settled) return;
-    this.settle(call, true, reason);
+    const { signal } = call.watch!;
+    this.#onSettled(call);
+    this.#failed++;
+    // A signal's reason is its owner's, and not ours to write to.
+    if (signal?.aborted && reason === signal.reason) call.reject(reason);
+    else call.resolve(rejectWithCallers(reason));
     if (this.#wake(call) || this.#scheduler.recall(call)) {
       this.#giveUp(call);
       return;

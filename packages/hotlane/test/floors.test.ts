@@ -23,7 +23,16 @@ const FLOORS = [
 /** Nothing of Node or the DOM on these: platforms are given to them. */
 const PURE = ['fleet', 'schedule', 'transport', 'worker', 'lane', 'options', 'call', 'errors', 'pool'];
 /** Files at the top of src that are part of the pool's floor. */
-const POOL_FILES = ['pool.ts', 'map.ts', 'cancel.ts', 'call-object.ts', 'types.ts', 'index.ts', 'modules.ts'];
+const POOL_FILES = [
+  'pool.ts',
+  'map.ts',
+  'cancel.ts',
+  'call-object.ts',
+  'stack.ts',
+  'types.ts',
+  'index.ts',
+  'modules.ts',
+];
 
 const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
   .filter(name => name.endsWith('.ts'))

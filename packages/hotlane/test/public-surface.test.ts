@@ -11,9 +11,14 @@ const root = join(import.meta.dirname, '..');
 
 describe('the public surface', () => {
   it('is what it was: values', () => {
-    assert.deepEqual(Object.keys(hotlane).sort(), ['HotlaneError', 'createPool', 'isHotlaneError']);
+    assert.deepEqual(Object.keys(hotlane).sort(), [
+      'HotlaneError',
+      'createPool',
+      'isHotlaneError',
+      'registerError',
+    ]);
     assert.deepEqual(Object.keys(modules).sort(), ['loadTasks', 'resolveModule']);
-    assert.deepEqual(Object.keys(worker), ['context']);
+    assert.deepEqual(Object.keys(worker).sort(), ['context', 'registerError']);
     assert.deepEqual(Object.keys(worker.context).sort(), ['aborted', 'laneId', 'signal', 'transfer']);
   });
 
@@ -22,13 +27,14 @@ describe('the public surface', () => {
     const exported = [...index.matchAll(/^export (?:type )?\{([^}]*)\}/gm)]
       .flatMap(([, names]) => names.split(','))
       .map(name => name.replace('type', '').trim())
-      .filter(name => name !== '' && name !== 'HotlaneError' && name !== 'isHotlaneError');
+      .filter(name => name !== '' && !(name in hotlane));
     assert.deepEqual(exported.sort(), [
       'Argument',
       'Arguments',
       'Broadcasts',
       'CallOptions',
       'Calls',
+      'ErrorClass',
       'ErrorCode',
       'FunctionNames',
       'LaneOptions',

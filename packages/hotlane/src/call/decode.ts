@@ -1,11 +1,12 @@
 /**
  * Reads frames (see wire.ts) and believes nothing: each length, index and tag is checked against the
  * frame before it is used, nothing is allocated on the word of a length alone, and nothing read here
- * runs code or sets a prototype. What is damaged ends in `PROTOCOL`.
+ * runs code or sets a prototype, that of a registered class of errors apart. What is damaged ends in `PROTOCOL`.
  *
  * Frames may lie in memory that other threads reuse later, so everything is copied out.
  */
 import { type ErrorCode, HotlaneError, isHotlaneError } from '../errors.ts';
+import { registeredPrototype } from './error-classes.ts';
 import { emptyRoom, MAX_VALUE_BYTES, type Memory } from './memory.ts';
 import type { CodecPlatform } from './platform.ts';
 import type { ReadShape, ShapeReader } from './shapes.ts';
@@ -538,6 +539,14 @@ export class Decoder {
 
   #readErrorHead(): Error {
     const index = this.#byte();
+    if (index !== wire.REGISTERED_ERROR) return this.#readBuiltInError(index);
+    const prototype = registeredPrototype(this.#string());
+    const error = this.#readBuiltInError(this.#byte());
+    // No constructor runs; where nobody registered the class, the built-in one has to do.
+    return prototype === undefined ? error : Object.setPrototypeOf(error, prototype);
+  }
+
+  #readBuiltInError(index: number): Error {
     const name = wire.ERROR_CLASSES[index];
     if (name === undefined) this.#fail(`there is no class of errors ${index}`);
     if (index === wire.HOTLANE_ERROR) {

@@ -25,6 +25,7 @@ import {
   KIND_URL,
   KIND_VIEW,
 } from './classify.ts';
+import { registeredName } from './error-classes.ts';
 import { emptyRoom, MAX_VALUE_BYTES, type Memory, type Room, type Sink } from './memory.ts';
 import { notCloneable, Uncloneable } from './not-cloneable.ts';
 import type { BufferClass, CodecPlatform } from './platform.ts';
@@ -648,7 +649,11 @@ export class Encoder {
     // An error's contents never fail as a whole, so an error can be put off anywhere.
     const tag = this.#depth >= wire.DEFER_DEPTH ? wire.DEFER_ERROR : wire.ERROR;
     const errorClass = errorClassOf(error);
-    at = this.#writeTag(errorClass, this.#writeTag(tag, at));
+    at = this.#writeTag(tag, at);
+    const registered = registeredNameOf(error);
+    if (registered !== undefined)
+      at = this.#writeString(registered, this.#writeTag(wire.REGISTERED_ERROR, at));
+    at = this.#writeTag(errorClass, at);
     if (errorClass === wire.HOTLANE_ERROR) at = this.#writeString(String((error as HotlaneError).code), at);
     if (errorClass === wire.DOM_EXCEPTION) {
       at = this.#writeString(String(error.name), at);
@@ -821,6 +826,15 @@ function errorClassOf(error: Error): number {
   }
   // Of another realm: its name says what it is.
   return Math.max(0, wire.ERROR_CLASSES.indexOf(textOf(error, 'name') as 'Error', 0) % wire.DOM_EXCEPTION);
+}
+
+/** The name of the nearest class that was registered; undefined when a built-in one is nearer. */
+function registeredNameOf(error: Error): string | undefined {
+  for (let at = Object.getPrototypeOf(error); at !== null; at = Object.getPrototypeOf(at)) {
+    const name = registeredName(at);
+    if (name !== undefined || errorPrototypes.has(at)) return name;
+  }
+  return undefined;
 }
 
 /** A property of an error as text; undefined when it is none, or when reading it throws. */

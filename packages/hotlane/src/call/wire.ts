@@ -115,6 +115,8 @@ export const ERROR_CLASSES = [
 ] as const;
 export const DOM_EXCEPTION = 8;
 export const HOTLANE_ERROR = 9;
+/** string name of a registered class, then the head of the built-in class that it extends. */
+export const REGISTERED_ERROR = 0x80;
 
 /** Kinds of views, by index on the wire: append only. */
 export const VIEW_KINDS = [

@@ -52,8 +52,12 @@ export interface LaneEvents {
 
 /** Where the outcomes of calls go: the pool. */
 export interface Outcomes {
-  /** A function returned `value`, or threw it: settles the caller's promise, unless that was done before. */
-  settle(call: Call, failed: boolean, value: unknown): void;
+  /**
+   * A function returned `value`, or threw it: settles the caller's promise, unless that was done before.
+   *
+   * @param lane where it was thrown; left out for an error of ours
+   */
+  settle(call: Call, failed: boolean, value: unknown, lane?: Lane): void;
   /** The call's lane is free of it. */
   finished(call: Call): void;
 }

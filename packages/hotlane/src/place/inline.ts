@@ -261,7 +261,7 @@ class InlineLane implements Lane, Answers, InvocationHost {
     this.#release(call);
     this.active = true;
     this.#placement.discard(call);
-    this.#outcomes.settle(call, failed, value);
+    this.#outcomes.settle(call, failed, value, this);
     this.#outcomes.finished(call);
     if (this.state === 'draining' && this.#held === 0) this.end(undefined);
   }

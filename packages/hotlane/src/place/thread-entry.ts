@@ -10,9 +10,11 @@ import { nodeCodec } from './node-codec.ts';
 import type { ThreadData } from './thread.ts';
 import { ManyAtOnce } from './tracker.ts';
 
-const { port, module, laneId, concurrency, window } = workerData as ThreadData;
+const { port, module, laneId, concurrency, window, sourceMaps } = workerData as ThreadData;
 // Task modules see the same `workerData`: it is no business of theirs.
 for (const key of Object.keys(workerData)) delete workerData[key];
+
+if (sourceMaps) process.setSourceMapsEnabled(true);
 
 function post(message: ToHost, transfer?: readonly object[]): void {
   port.postMessage(message, transfer as never);

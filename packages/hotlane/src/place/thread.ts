@@ -17,6 +17,8 @@ export interface ThreadData {
   readonly laneId: number;
   readonly concurrency: number;
   readonly window: WindowMemory;
+  /** The host maps its stacks back to sources; so does the lane then. */
+  readonly sourceMaps: boolean;
 }
 
 const MIB = 1024 * 1024;
@@ -126,7 +128,16 @@ class ThreadLane implements Lane {
     try {
       const shared = window.seat(this, (message, transfer) => this.#post(message, transfer));
       this.#seat = shared.seat;
-      const workerData: ThreadData = { port: port2, module, laneId: id, concurrency, window: shared };
+      // A flag is inherited; what the process turned on by itself is not.
+      const sourceMaps = process.sourceMapsEnabled === true;
+      const workerData: ThreadData = {
+        port: port2,
+        module,
+        laneId: id,
+        concurrency,
+        window: shared,
+        sourceMaps,
+      };
       const worker = new Worker(entry, {
         workerData,
         transferList: [port2],

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { installedTracker, installTracker, type Tracker } from '../worker/context.ts';
+import { hotlaneTask, installedTracker, installTracker, type Tracker } from '../worker/context.ts';
 import type { Invocation } from '../worker/invocation.ts';
 import type { TaskFunction } from '../worker/tasks.ts';
 
@@ -12,7 +12,7 @@ export class ManyAtOnce implements Tracker {
   }
 
   run(invocation: Invocation, task: TaskFunction, args: unknown[]): unknown {
-    return this.#storage.run(invocation, task, ...args);
+    return this.#storage.run(invocation, hotlaneTask, task, args);
   }
 }
 

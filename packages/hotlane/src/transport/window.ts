@@ -634,7 +634,7 @@ export class SharedWindow implements Window, Sink {
     this.#control[this.#stateAt(slot)] = FREE;
     this.#vacateSlot(call, slot);
     this.discard(call);
-    this.#outcomes.settle(call, failed, value);
+    this.#outcomes.settle(call, failed, value, seat.lane);
     this.#outcomes.finished(call);
   }
 

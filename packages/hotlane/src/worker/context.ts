@@ -38,7 +38,7 @@ interface Shared {
 const KEY: unique symbol = Symbol.for('hotlane.context') as never;
 const store = globalThis as { [KEY]?: Shared };
 store[KEY] ??= {
-  tracker: { current: () => undefined, run: (_, task, args) => task(...args) },
+  tracker: { current: () => undefined, run: (_, task, args) => hotlaneTask(task, args) },
   transfers: new WeakMap(),
 };
 const shared = store[KEY];
@@ -79,8 +79,13 @@ export class OneAtATime implements Tracker {
 
   run(invocation: Invocation, task: TaskFunction, args: unknown[]): unknown {
     this.#invocation = invocation;
-    return task(...args);
+    return hotlaneTask(task, args);
   }
+}
+
+/** Calls a task. Its name marks in the stack of what a task throws where the task's own frames end (stack.ts). */
+export function hotlaneTask(task: TaskFunction, args: unknown[]): unknown {
+  return task(...args);
 }
 
 const NOTHING: readonly object[] = [];

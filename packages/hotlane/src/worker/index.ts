@@ -1,2 +1,3 @@
+export { type ErrorClass, registerError } from '../call/error-classes.ts';
 export type { Context } from './context.ts';
 export { context } from './context.ts';
