@@ -1,4 +1,5 @@
 import { HotlaneError, show } from './errors.ts';
+import type { Key } from './lane/call.ts';
 
 /** How many lanes a pool may have. A plain number `n` means `{ min: n, max: n }`. */
 export interface LaneOptions {
@@ -67,6 +68,12 @@ export interface CallOptions {
   readonly idempotent?: boolean;
   /** How many times an idempotent call may run again. @default 2 */
   readonly retries?: number;
+  /**
+   * Calls of one key run one at a time, in the order in which they were made, whatever `concurrency` is, and on one
+   * lane as long as that lane lives: what a function keeps in memory for its key is there at the next call. Keys
+   * with nothing in flight are remembered up to 65,536.
+   */
+  readonly key?: Key;
   /** ArrayBuffers, ports and streams that move to the lane instead of being copied. They detach in the call. */
   readonly transfer?: readonly object[];
 }
@@ -106,7 +113,7 @@ const POOL_KEYS = [
   'onError',
 ];
 const LANE_KEYS = ['min', 'max', 'lingerMs'];
-const CALL_KEYS = ['signal', 'deadlineMs', 'graceMs', 'idempotent', 'retries', 'transfer'];
+const CALL_KEYS = ['signal', 'deadlineMs', 'graceMs', 'idempotent', 'retries', 'key', 'transfer'];
 
 export function refuse(option: string, expected: string, came: unknown): never {
   throw new HotlaneError('OPTION', `Option \`${option}\`: expected ${expected}, got ${show(came)}.`);
@@ -229,6 +236,10 @@ export function resolveCallOptions(options: CallOptions): CallOptions {
   if (options.retries !== undefined && options.idempotent !== true) {
     refuse('retries', 'no such option without `idempotent: true`', options.retries);
   }
+  const { key } = options;
+  if (key !== undefined && typeof key !== 'string' && typeof key !== 'number' && typeof key !== 'bigint') {
+    refuse('key', 'a string, a number or a bigint', key);
+  }
   if (transfer !== undefined) {
     if (!Array.isArray(transfer)) refuse('transfer', 'an array of transferable objects', transfer);
     for (const [i, item] of transfer.entries()) {
@@ -237,6 +248,7 @@ export function resolveCallOptions(options: CallOptions): CallOptions {
   }
   return {
     signal,
+    key,
     transfer: transfer && [...transfer],
     idempotent: options.idempotent === true,
     retries: options.idempotent === true ? integer('retries', options.retries, 2, 0, 1_000) : 0,

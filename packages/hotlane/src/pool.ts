@@ -216,7 +216,11 @@ export class LanePool implements Outcomes, FleetOwner {
     if (refused !== null) return Promise.reject(refused.reason);
     const call = new Call(fn);
     call.lane = lane;
-    if (options !== null) call.retries = options.retries ?? 0;
+    call.only = lane !== null;
+    if (options !== null) {
+      call.retries = options.retries ?? 0;
+      call.key = options.key;
+    }
     try {
       const room = this.#options.maxQueuedBytes - this.#queuedBytes;
       if (!this.#placement.encode(call, args, options?.transfer ?? NO_TRANSFER, room)) {
@@ -238,8 +242,8 @@ export class LanePool implements Outcomes, FleetOwner {
     this.#inFlight++;
     if (this.#unsettled++ === 0) this.#placement.reviewHold();
     if (options !== null || this.#watchAll) this.#watch(call, options);
-    if (this.#inFlight > this.#fleet.growAbove) this.#fleet.grow();
     this.#scheduler.submit(call);
+    if (this.#inFlight > this.#fleet.growAbove) this.#fleet.grow();
     return promise;
   }
 
@@ -296,10 +300,11 @@ export class LanePool implements Outcomes, FleetOwner {
     if (--this.#unsettled === 0) this.#placement.reviewHold();
   }
 
-  finished(call: Call): void {
+  finished(call: Call, lane: Lane | null): void {
     if (call.watch !== null) this.#clock.clearTimer(call.watch.timer);
     this.#queuedBytes -= call.length;
     this.#inFlight--;
+    this.#scheduler.onFinished(call, lane);
     if (this.#scheduler.waiting > 0) this.#scheduler.pump();
     if (this.#inFlight === 0) this.#onDrained?.();
   }
@@ -354,7 +359,6 @@ export class LanePool implements Outcomes, FleetOwner {
   }
 
   #laneOf(call: Call): Lane | null {
-    if (call.lane !== null) return call.lane;
     const { window } = this.#placement;
     return window === null ? (call.outlet as Lane | null) : window.laneOf(call);
   }
@@ -362,7 +366,7 @@ export class LanePool implements Outcomes, FleetOwner {
   /** A settled call that no lane will run. */
   #giveUp(call: Call): void {
     this.#placement.discard(call);
-    this.finished(call);
+    this.finished(call, null);
   }
 
   // ---- lanes come and go ---------------------------------------------------------------------------------
@@ -372,7 +376,7 @@ export class LanePool implements Outcomes, FleetOwner {
   }
 
   demand(): number {
-    return this.#inFlight;
+    return this.#inFlight - this.#scheduler.behindKeys;
   }
 
   onCapacity(calls: number): void {
@@ -400,7 +404,7 @@ export class LanePool implements Outcomes, FleetOwner {
     }
     const again: Call[] = [];
     for (const call of [...unstarted, ...this.#scheduler.takeBound(lane)]) {
-      if (!call.settled && call.lane === null && call.losses < MOST_LOSSES) {
+      if (!call.settled && !call.only && call.losses < MOST_LOSSES) {
         again.push(call);
         continue;
       }
@@ -476,7 +480,7 @@ export class LanePool implements Outcomes, FleetOwner {
         ? call.rests > 0
           ? `It has run again as often as \`retries\` allows.`
           : 'The call may have had effects, so it was not run again.'
-        : call.lane !== null
+        : call.only
           ? 'It was meant for this lane only.'
           : `${MOST_LOSSES} lanes were lost that held it, so it was given up.`;
     return new HotlaneError('LANE_LOST', `Lane ${lane.id} was lost ${when} \`${name}\`. ${why} ${then}`, {

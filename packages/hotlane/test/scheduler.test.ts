@@ -48,6 +48,19 @@ describe('the scheduler', () => {
     assert.deepEqual(shelf.handed, all.slice(0, 3));
   });
 
+  it('hands a call to its lane although those before it were recalled while they waited', () => {
+    const scheduler = new Scheduler(Math);
+    const shelf = new Shelf(1);
+    const bound = calls(4);
+    for (const call of bound) call.lane = shelf as unknown as Lane;
+    for (const call of bound.slice(0, 3)) scheduler.submit(call);
+    assert.ok(scheduler.recall(bound[1]) && scheduler.recall(bound[2]));
+    shelf.finish();
+    scheduler.pump(); // nothing waits now
+    scheduler.submit(bound[3]);
+    assert.deepEqual(shelf.handed, [bound[0], bound[3]]);
+  });
+
   it('hands what waited to an outlet that comes', () => {
     const scheduler = new Scheduler(Math);
     const all = calls(3);

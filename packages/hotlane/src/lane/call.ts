@@ -3,6 +3,9 @@ import type { Lane, Outlet } from './lane.ts';
 
 export const NOWHERE = -1;
 
+/** What calls that belong together bear: see `CallOptions.key`. */
+export type Key = string | number | bigint;
+
 /**
  * One call on the host, from `pool.call.f(…)` until its promise is settled and its lane is free of it.
  * The scheduler and the transports keep their own notes in it, so that no map of live calls is needed.
@@ -30,8 +33,11 @@ export class Call {
   outlet: Outlet | null = null;
   /** The outlet's slot that it has, or `NOWHERE`. */
   slot = NOWHERE;
-  /** The lane that it must run on (a broadcast), or null. */
+  /** The lane that it must run on, or null: a broadcast's, or for the time being its key's. */
   lane: Lane | null = null;
+  /** It may run on that lane only, and on no other should that be lost: a broadcast. */
+  only = false;
+  key: Key | undefined = undefined;
   /** When its time is up, on the pool's clock in milliseconds; 0 for never. */
   deadlineAt = 0;
   /** How many lanes were lost while they held it without having started it. */

@@ -59,7 +59,7 @@ export interface Outcomes {
    */
   settle(call: Call, failed: boolean, value: unknown, lane?: Lane): void;
   /** The call's lane is free of it. */
-  finished(call: Call): void;
+  finished(call: Call, lane: Lane): void;
 }
 
 /**

@@ -262,7 +262,7 @@ class InlineLane implements Lane, Answers, InvocationHost {
     this.active = true;
     this.#placement.discard(call);
     this.#outcomes.settle(call, failed, value, this);
-    this.#outcomes.finished(call);
+    this.#outcomes.finished(call, this);
     if (this.state === 'draining' && this.#held === 0) this.end(undefined);
   }
 

@@ -2,6 +2,7 @@ import type { Call } from '../lane/call.ts';
 import type { Clock } from '../lane/clock.ts';
 import type { Lane, Outlet } from '../lane/lane.ts';
 import { Deque } from './deque.ts';
+import { Keys } from './keys.ts';
 
 /** Cancelled calls may fill this much of the queue, beyond the live ones, before they are cleared out. */
 const MOST_STALE = 1024;
@@ -22,6 +23,8 @@ export class Scheduler {
   /** Calls for one lane only, while it has no room. */
   readonly #bound = new Map<Lane, Deque<Call>>();
   #boundWaiting = 0;
+  #boundFirst = false;
+  readonly #keys = new Keys();
 
   /** @param chance breaks ties between outlets */
   constructor(chance: Pick<Clock, 'random'>) {
@@ -31,6 +34,11 @@ export class Scheduler {
   /** How many calls wait in the queue. */
   get waiting(): number {
     return this.#waiting + this.#boundWaiting;
+  }
+
+  /** Calls that wait for another of their key: more lanes would not help them. */
+  get behindKeys(): number {
+    return this.#keys.behind;
   }
 
   /** How many places the queue takes, cancelled calls that were not cleared out yet included. */
@@ -50,6 +58,21 @@ export class Scheduler {
 
   /** Takes a new call, and hands it over at once if it may. */
   submit(call: Call): void {
+    if (call.key === undefined || this.#keys.admit(call)) this.#letGo(call);
+  }
+
+  /**
+   * A call has finished, or was recalled for good: the next of its key may go.
+   *
+   * @param lane that ran it, or null
+   */
+  onFinished(call: Call, lane: Lane | null): void {
+    if (call.key === undefined) return;
+    const next = this.#keys.onFinished(call, lane);
+    if (next !== null) this.#letGo(next);
+  }
+
+  #letGo(call: Call): void {
     if (call.lane !== null) {
       this.#submitTo(call.lane, call);
       return;
@@ -64,9 +87,10 @@ export class Scheduler {
     this.#queue.push(call);
   }
 
-  /** Takes calls back from a lane that was lost; they come before all that wait. */
+  /** Takes calls back from a lane that was lost; any other may run them, and they come before all that wait. */
   requeue(calls: readonly Call[]): void {
     for (let i = calls.length - 1; i >= 0; i--) {
+      calls[i].lane = null;
       calls[i].queued = true;
       this.#waiting++;
       this.#queue.unshift(calls[i]);
@@ -76,17 +100,24 @@ export class Scheduler {
 
   /** Hands over what waits, as far as there is room. To be called whenever there may be more. */
   pump(): void {
+    // Calls for one lane and calls for any want the same room: they go first in turn, so that neither starves.
+    this.#boundFirst = !this.#boundFirst;
+    if (this.#boundFirst) this.#pumpBound();
     while (this.#waiting > 0) {
       const outlet = this.#choose();
       if (outlet === null) break;
       handOver(this.#next(), outlet);
     }
-    if (this.#boundWaiting > 0) for (const lane of this.#bound.keys()) this.#pumpTo(lane);
+    if (!this.#boundFirst) this.#pumpBound();
   }
 
   /** Takes a call back that has not started: true, and it never will. False: a lane has it. */
   recall(call: Call): boolean {
     if (!call.queued) return call.outlet?.recall(call) ?? false;
+    if (call.key !== undefined && this.#keys.holds(call)) {
+      this.#keys.recall(call);
+      return true;
+    }
     call.queued = false;
     if (call.lane !== null) {
       this.#boundWaiting--;
@@ -104,6 +135,7 @@ export class Scheduler {
     const calls: Call[] = [];
     while (this.#waiting > 0) calls.push(this.#next());
     for (const lane of [...this.#bound.keys()]) calls.push(...this.takeBound(lane));
+    calls.push(...this.#keys.takeAll());
     return calls;
   }
 
@@ -162,6 +194,12 @@ export class Scheduler {
     call.queued = true;
     this.#boundWaiting++;
     queue.push(call);
+    // Those before it may all have been recalled: then nothing else would ever look at this queue.
+    if (lane.room() > 0) this.#pumpTo(lane);
+  }
+
+  #pumpBound(): void {
+    if (this.#boundWaiting > 0) for (const lane of this.#bound.keys()) this.#pumpTo(lane);
   }
 
   #pumpTo(lane: Lane): void {

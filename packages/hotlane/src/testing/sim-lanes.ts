@@ -263,7 +263,8 @@ export class SimLane implements Lane {
   #claim(): void {
     if (this.#dead || this.#draining || this.#mine.size > 0 || this.state !== 'up') return;
     const placement = this.#placement;
-    const call = this.#inbox.shift() ?? placement.published.shift();
+    const own = this.#inbox.length > 0 && (placement.published.length === 0 || placement.random.chance(0.5));
+    const call = (own ? this.#inbox : placement.published).shift();
     if (call === undefined) return;
     this.#mine.add(call);
     this.#move(call, 'claimed');
@@ -296,7 +297,7 @@ export class SimLane implements Lane {
     this.active = true;
     this.#note('answers', call);
     this.#placement.outcomes.settle(call, failed, failed ? new Error('thrown') : 'value');
-    this.#placement.outcomes.finished(call);
+    this.#placement.outcomes.finished(call, this);
     if (this.#draining) this.#confirmDrained();
     else if (!this.#dead) this.look();
   }

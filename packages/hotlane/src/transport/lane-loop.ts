@@ -112,6 +112,7 @@ export class LaneLoop implements Answers, InvocationHost {
   readonly #parked = new Set<number>();
   readonly #resume: () => void;
   #draining = false;
+  #ringFirst = false;
   /** It may have its sign of sleeping up. */
   #asleep = false;
   #inLoop = false;
@@ -295,26 +296,42 @@ export class LaneLoop implements Answers, InvocationHost {
     return this.#platform.now() - this.#runSince > LONGEST_RUN_MS;
   }
 
-  /** Claims the next call, this lane's own first: its slot, or −1. */
+  /** Claims the next call: its slot, or −1. */
   #claim(): number {
-    const control = this.#control;
-    const layout = this.#layout;
-    const seat = this.#seat << STATUS_BITS;
-    const claimed = CLAIMED | seat;
     const mine = this.#mine;
-    let own = control[mine + INBOX_TAIL];
     // Orders the inbox's words after its head.
-    while (own !== Atomics.load(control, mine + INBOX_HEAD)) {
-      const slot = control[layout.inbox(this.#seat) + (own & (INBOX - 1))];
+    if (this.#control[mine + INBOX_TAIL] === Atomics.load(this.#control, mine + INBOX_HEAD)) {
+      return this.#claimFromRing();
+    }
+    // Calls for this lane only and calls for any go first in turn, so that neither starves.
+    this.#ringFirst = !this.#ringFirst;
+    const slot = this.#ringFirst ? this.#claimFromRing() : this.#claimOwn();
+    if (slot >= 0) return slot;
+    return this.#ringFirst ? this.#claimOwn() : this.#claimFromRing();
+  }
+
+  #claimOwn(): number {
+    const control = this.#control;
+    const seat = this.#seat << STATUS_BITS;
+    const bound = BOUND | seat;
+    let own = control[this.#mine + INBOX_TAIL];
+    while (own !== Atomics.load(control, this.#mine + INBOX_HEAD)) {
+      const slot = control[this.#layout.inbox(this.#seat) + (own & (INBOX - 1))];
       own = (own + 1) | 0;
       // Against a recall; as below.
-      const won =
-        Atomics.compareExchange(control, layout.slot0 + slot * SLOT_WORDS, BOUND | seat, claimed) ===
-        (BOUND | seat);
+      const state = this.#layout.slot0 + slot * SLOT_WORDS;
+      const won = Atomics.compareExchange(control, state, bound, CLAIMED | seat) === bound;
       // Orders our reads of the inbox before the host's next writes to it.
-      Atomics.store(control, mine + INBOX_TAIL, own);
+      Atomics.store(control, this.#mine + INBOX_TAIL, own);
       if (won) return slot;
     }
+    return -1;
+  }
+
+  #claimFromRing(): number {
+    const control = this.#control;
+    const layout = this.#layout;
+    const claimed = CLAIMED | (this.#seat << STATUS_BITS);
     for (;;) {
       const tail = Atomics.load(control, TAIL);
       // Orders the ring's words after HEAD.

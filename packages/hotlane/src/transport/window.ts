@@ -635,7 +635,7 @@ export class SharedWindow implements Window, Sink {
     this.#vacateSlot(call, slot);
     this.discard(call);
     this.#outcomes.settle(call, failed, value, seat.lane);
-    this.#outcomes.finished(call);
+    this.#outcomes.finished(call, seat.lane);
   }
 
   #vacateSlot(call: Call, slot: number): void {

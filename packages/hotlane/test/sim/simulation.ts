@@ -1,9 +1,9 @@
-import type { Call } from '../../src/lane/call.ts';
-import type { Demand, Outcomes } from '../../src/lane/lane.ts';
+import type { Call, Key } from '../../src/lane/call.ts';
+import type { Demand, Lane, Outcomes } from '../../src/lane/lane.ts';
 import { LanePool } from '../../src/pool.ts';
 import { Random } from '../../src/testing/random.ts';
 import { SimClock } from '../../src/testing/sim-clock.ts';
-import { type SimHabits, SimPlacement, type SimWitness } from '../../src/testing/sim-lanes.ts';
+import { type SimHabits, type SimLane, SimPlacement, type SimWitness } from '../../src/testing/sim-lanes.ts';
 
 /** What a run found; `problem` is null when all was well. */
 export interface SimResult {
@@ -17,6 +17,8 @@ export interface SimResult {
 }
 
 const TRACE_LENGTH = 60;
+/** Few, so that calls of one key meet. */
+const KEYS = ['a', 'b', 'c'];
 /** Longer than any deadline, grace or backoff: what has not happened by then never will. */
 const LONG_MS = 30_000;
 
@@ -41,6 +43,9 @@ class Run implements SimWitness {
   readonly #numbers = new Map<Call, number>();
   readonly #starts = new Map<Call, number>();
   readonly #signals: AbortController[] = [];
+  /** Where calls with keys run, and by key where the last one finished. */
+  readonly #running = new Map<Call, SimLane>();
+  readonly #lastLanes = new Map<unknown, SimLane>();
   #calls = 0;
   #unsettled = 0;
   #settledTwice = 0;
@@ -133,15 +138,23 @@ class Run implements SimWitness {
     if (dice < 0.05) {
       const stop = new AbortController();
       this.#signals.push(stop);
-      call = this.#pool.with({ signal: stop.signal, graceMs: random.below(50) }) as typeof call;
+      const key = this.#someKey(0.3);
+      call = this.#pool.with({ signal: stop.signal, graceMs: random.below(50), key }) as typeof call;
     } else if (dice < 0.1) {
-      call = this.#pool.with({ deadlineMs: random.below(40) }) as typeof call;
+      call = this.#pool.with({ deadlineMs: random.below(40), key: this.#someKey(0.3) }) as typeof call;
     } else if (dice < 0.2) {
       const stop = new AbortController();
       if (random.chance(0.3)) this.#signals.push(stop);
-      call = this.#pool.with({ idempotent: true, retries: 2, signal: stop.signal }) as typeof call;
+      const key = this.#someKey(0.3);
+      call = this.#pool.with({ idempotent: true, retries: 2, signal: stop.signal, key }) as typeof call;
+    } else if (dice < 0.4) {
+      call = this.#pool.with({ key: this.#someKey(1) }) as typeof call;
     }
     this.#watch(call.f());
+  }
+
+  #someKey(often: number): string | undefined {
+    return this.#random.chance(often) ? this.#random.pick(KEYS) : undefined;
   }
 
   #broadcast(): void {
@@ -207,21 +220,36 @@ class Run implements SimWitness {
   // ---- what must hold -----------------------------------------------------------------------------------
 
   #check(): void {
-    const { accepted, held, lanes, published } = this.#placement;
+    const { accepted, lanes, published } = this.#placement;
     if (this.#settledTwice > 0) this.#fail('a call settled twice');
-    const bound = [...accepted].some(call => call.lane !== null);
-    // Calls that rest before they run again are accepted, and in nobody's hands.
-    let resting = 0;
-    for (const call of accepted) if (call.rests > 0 && !call.queued && !held.has(call)) resting++;
-    const waiting = accepted.size - held.size - resting;
-    if (!bound && waiting > 0 && this.#placement.room() > 0) {
-      this.#fail(`${waiting} calls wait in the queue, and the window has room for ${this.#placement.room()}`);
-    }
-    if (published.length > 0 && lanes.some(lane => lane.isIdle())) {
+    const room = this.#placement.room();
+    const idle = lanes.filter(lane => lane.isIdle());
+    if (room > 0 || idle.length > 0) this.#checkWaiting(room, idle);
+    if (published.length > 0 && idle.length > 0) {
       this.#fail('a lane is free and looks for nothing, and a call is published');
     }
     if (accepted.size > this.#mostAccepted)
       this.#fail(`${accepted.size} calls accepted, the bound is ${this.#mostAccepted}`);
+  }
+
+  #checkWaiting(room: number, idle: readonly Lane[]): void {
+    const { accepted, held } = this.#placement;
+    if (accepted.size === held.size) return;
+    const keys = new Set<Key>();
+    let waiting = 0;
+    for (const call of accepted) {
+      if (call.key !== undefined) {
+        if (keys.has(call.key)) continue; // behind another of its key
+        keys.add(call.key);
+      }
+      // Calls that rest before they run again are accepted, and in nobody's hands.
+      if (held.has(call) || (call.rests > 0 && !call.queued)) continue;
+      if (call.lane === null) waiting++;
+      else if (idle.includes(call.lane)) this.#fail(`a call waits for lane ${call.lane.id}, which is idle`);
+    }
+    if (waiting > 0 && room > 0) {
+      this.#fail(`${waiting} calls wait in the queue, and the window has room for ${room}`);
+    }
   }
 
   started(call: Call): void {
@@ -230,10 +258,33 @@ class Run implements SimWitness {
     // An idempotent call has a rest before each time that it runs again.
     if (starts > 1 + call.rests || starts > 3)
       this.#fail(`call ${this.#numbers.get(call)} started ${starts} times`);
+    if (call.key !== undefined) this.#checkKey(call);
+  }
+
+  /** A call with a key starts: all before it must be over, none after it begun, and its lane the one of the last. */
+  #checkKey(call: Call): void {
+    const { accepted, held, lanes } = this.#placement;
+    let isLater = false;
+    for (const other of accepted) {
+      if (other === call) isLater = true;
+      else if (other.key === call.key && (!isLater || held.has(other))) {
+        this.#fail(
+          `call ${this.#numbers.get(call)} starts, and call ${this.#numbers.get(other)} of its key ${isLater ? 'was handed over' : 'is not over'}`,
+        );
+      }
+    }
+    const { lane } = held.get(call)!;
+    const last = this.#lastLanes.get(call.key);
+    if (last !== undefined && last !== lane && last.state === 'up' && lanes.includes(last)) {
+      this.#fail(`a call of key ${call.key} starts on lane ${lane?.id}, its key's lane is ${last.id}`);
+    }
+    this.#running.set(call, lane!);
   }
 
   event(what: string, call: Call | null, lane: number): void {
     if (what === 'dies') this.#lanesLost++;
+    if (what === 'answers' && call?.key !== undefined)
+      this.#lastLanes.set(call.key, this.#running.get(call)!);
     if (call !== null && !this.#numbers.has(call)) this.#numbers.set(call, this.#numbers.size + 1);
     const subject = call === null ? '' : ` call ${this.#numbers.get(call)}`;
     this.#trace.push(
