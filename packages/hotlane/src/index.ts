@@ -11,7 +11,7 @@ export { type ErrorClass, registerError } from './call/error-classes.ts';
 export { type ErrorCode, HotlaneError, isHotlaneError } from './errors.ts';
 export type { LaneState } from './lane/lane.ts';
 export type { MapOptions, MapOutcome } from './map.ts';
-export type { CallOptions, LaneOptions, PoolOptions } from './options.ts';
+export type { CallOptions, Key, LaneOptions, PoolOptions } from './options.ts';
 export type { ModuleReference } from './place/load.ts';
 export type { Pool, PoolStats } from './pool.ts';
 export type {

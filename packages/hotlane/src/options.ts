@@ -1,5 +1,7 @@
 import { HotlaneError, show } from './errors.ts';
-import type { Key } from './lane/call.ts';
+
+/** What calls that belong together bear: see `CallOptions.key`. */
+export type Key = string | number | bigint;
 
 /** How many lanes a pool may have. A plain number `n` means `{ min: n, max: n }`. */
 export interface LaneOptions {

@@ -8,78 +8,6 @@ leavesNothingBehind();
 
 for (const placement of PLACEMENTS) {
   describe(`calls, ${placement}`, () => {
-    it('return what the function returns, sync or async', async () => {
-      await using pool = tasksPool({ placement });
-      assert.equal(await pool.call.add(1, 2), 3);
-      assert.equal(await pool.call.later('x', 1), 'x');
-      assert.equal(await pool.call.countArguments(), 0);
-      assert.equal(await pool.call.countArguments(undefined, null, 3), 3);
-    });
-
-    it('reject with what the function throws: its class, message, code, cause and stack', async () => {
-      await using pool = tasksPool({ placement });
-      await assert.rejects(pool.call.fail('no'), (error: Error) => {
-        assert.ok(error instanceof TypeError);
-        assert.equal(error.message, 'no');
-        assert.match(error.stack!, /tasks\.ts/);
-        return true;
-      });
-      await assert.rejects(pool.call.failLater('late'), (error: Error & { code: string }) => {
-        assert.ok(error instanceof RangeError);
-        assert.equal(error.code, 'E_LATER');
-        assert.equal((error.cause as Error).message, 'deeper');
-        return true;
-      });
-    });
-
-    it('reject with thrown values that are not errors, as they are', async () => {
-      await using pool = tasksPool({ placement });
-      for (const value of ['text', 7, null, undefined, { a: [1] }]) {
-        const outcome = await pool.call.throwValue(value).then(
-          () => assert.fail('it should reject'),
-          (reason: unknown) => reason,
-        );
-        assert.deepEqual(outcome, value);
-      }
-    });
-
-    it('read their arguments at once: later changes are not seen', async () => {
-      await using pool = tasksPool({ placement });
-      const value = { list: [1, 2] };
-      const result = pool.call.echo(value);
-      value.list.push(3);
-      assert.deepEqual(await result, { list: [1, 2] });
-    });
-
-    it('clone arguments and results also where a reference would do', async () => {
-      await using pool = tasksPool({ placement });
-      const value = { a: 1 };
-      assert.notEqual(await pool.call.echo(value), value);
-    });
-
-    it('can be made before any lane is up, and all are answered', async () => {
-      await using pool = tasksPool({ placement, lanes: 2 });
-      const results = await Promise.all(Array.from({ length: 5_000 }, (_, i) => pool.call.add(i, 1)));
-      assert.deepEqual(
-        results,
-        Array.from({ length: 5_000 }, (_, i) => i + 1),
-      );
-    });
-
-    it('reject, one by one, when an argument cannot be cloned, and name its path', async () => {
-      await using pool = tasksPool({ placement });
-      const bad = pool.call.echo({ onClick: () => 1 });
-      const good = pool.call.add(1, 1);
-      await assert.rejects(bad, code('NOT_CLONEABLE', /args\[0\]\.onClick/));
-      assert.equal(await good, 2);
-    });
-
-    it('reject when a result cannot be cloned, and name its path', async () => {
-      await using pool = tasksPool({ placement });
-      await assert.rejects(pool.call.returnFunction(), code('NOT_CLONEABLE', /rows\[1\]\.format/));
-      assert.equal(await pool.call.add(1, 1), 2);
-    });
-
     it('pass on what a getter among the arguments throws, and survive calls made inside one', async () => {
       await using pool = tasksPool({ placement });
       const broken = {
@@ -105,18 +33,6 @@ for (const placement of PLACEMENTS) {
       assert.equal(await inner, 42);
     });
 
-    it('answer NO_FUNCTION for what is no function of the module, and say what there is', async () => {
-      await using pool = tasksPool({ placement });
-      const any = pool.call as any;
-      await assert.rejects(any.nope(), code('NO_FUNCTION', /`nope`.*It has add, /));
-      await assert.rejects(any.NotAFunction(), code('NO_FUNCTION', /a class/));
-      await assert.rejects(any.answer(), code('NO_FUNCTION', /as a value/));
-      for (const name of ['constructor', '__proto__', 'hasOwnProperty', '']) {
-        await assert.rejects(any[name](), code('NO_FUNCTION'));
-      }
-      assert.equal(await pool.call.add(1, 1), 2);
-    });
-
     it('make `call` an object that async functions can return', async () => {
       await using pool = tasksPool({ placement });
       const call = await (async () => pool.call)();
@@ -127,17 +43,6 @@ for (const placement of PLACEMENTS) {
       assert.ok(Object.hasOwn(pool.call, 'add'), 'a function is an own property after its first use');
     });
 
-    it('move what is to be transferred, in the call, and back with context.transfer', async () => {
-      await using pool = tasksPool({ placement });
-      const bytes = new Uint8Array([1, 2, 3]);
-      const result = pool.with({ transfer: [bytes.buffer] }).echo(bytes);
-      assert.equal(bytes.byteLength, 0, 'detached at once');
-      assert.deepEqual(await result, new Uint8Array([1, 2, 3]));
-      const back = await pool.call.moveBack(1_000_000);
-      assert.equal(back.length, 1_000_000);
-      assert.equal(back[999_999], 7);
-    });
-
     it('carry a MessagePort, which works on the other side', async () => {
       await using pool = tasksPool({ placement });
       const { port1, port2 } = new MessageChannel();
@@ -146,14 +51,6 @@ for (const placement of PLACEMENTS) {
       port1.postMessage(41);
       assert.equal(await sum, 42);
       port1.close();
-    });
-
-    it('share a SharedArrayBuffer instead of copying it', async () => {
-      await using pool = tasksPool({ placement });
-      const counter = new Int32Array(new SharedArrayBuffer(8));
-      await pool.call.mark(counter, 1);
-      await pool.call.mark(counter, 1);
-      assert.deepEqual([...counter], [0, 2]);
     });
 
     it('carry values of any size both ways at once', async () => {
@@ -172,19 +69,6 @@ for (const placement of PLACEMENTS) {
         ),
       );
       assert.ok(results.every(Boolean));
-    });
-
-    it('run as many at once in a lane as concurrency says, and no more', async () => {
-      await using pool = tasksPool({ placement, lanes: 1, concurrency: 3 });
-      const counter = new Int32Array(new SharedArrayBuffer(64));
-      const calls = [0, 1, 2, 3, 4].map(() => pool.call.markAndWait(counter, 0, 1));
-      await until(() => Atomics.load(counter, 0) === 3);
-      await pool.call; // a turn
-      assert.equal(pool.stats().running, 3);
-      assert.equal(pool.stats().queued, 2);
-      Atomics.store(counter, 1, 1);
-      await Promise.all(calls);
-      assert.equal(Atomics.load(counter, 0), 5);
     });
 
     it('give the function its own context, also when several run at once', async () => {
@@ -252,13 +136,6 @@ for (const placement of PLACEMENTS) {
   });
 
   describe(`broadcast, ${placement}`, () => {
-    it('runs once on every lane that is up', async () => {
-      await using pool = tasksPool({ placement, lanes: 3 });
-      await until(() => pool.stats().lanes.every(lane => lane.state === 'up'));
-      const ids = await pool.broadcast.laneId();
-      assert.deepEqual([...ids].sort(), [1, 2, 3]);
-    });
-
     it('waits for lanes that are starting', async () => {
       await using pool = tasksPool({ placement, lanes: 2 });
       assert.deepEqual([...(await pool.broadcast.laneId())].sort(), [1, 2]);
@@ -286,22 +163,7 @@ for (const placement of PLACEMENTS) {
     });
   });
 
-  describe(`stats, ${placement}`, () => {
-    it('count what is queued, running, done and failed', async () => {
-      await using pool = tasksPool({ placement, lanes: 1 });
-      const counter = new Int32Array(new SharedArrayBuffer(64));
-      const held = pool.call.markAndWait(counter, 0, 1);
-      const waiting = [pool.call.add(1, 1), pool.call.fail('x').catch(() => 'failed')];
-      await until(() => Atomics.load(counter, 0) === 1);
-      const { queued, running, done, failed, lanes } = pool.stats();
-      assert.deepEqual({ queued, running, done, failed }, { queued: 2, running: 1, done: 0, failed: 0 });
-      assert.deepEqual(lanes, [{ id: 1, state: 'up', running: 1 }]);
-      Atomics.store(counter, 1, 1);
-      await Promise.all([held, ...waiting]);
-      const after = pool.stats();
-      assert.deepEqual([after.queued, after.running, after.done, after.failed], [0, 0, 2, 1]);
-    });
-  });
+  describe(`stats, ${placement}`, () => {});
 }
 
 describe('function names', () => {

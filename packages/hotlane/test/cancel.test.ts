@@ -7,48 +7,6 @@ leavesNothingBehind();
 
 for (const placement of PLACEMENTS) {
   describe(`cancelling, ${placement}`, () => {
-    it('a call with a signal that has fired is not accepted', async () => {
-      await using pool = tasksPool({ placement });
-      const reason = new Error('before');
-      await assert.rejects(
-        pool.with({ signal: AbortSignal.abort(reason) }).add(1, 1),
-        error => error === reason,
-      );
-      assert.equal(pool.stats().lanes.length, 0, 'not even a lane was started for it');
-    });
-
-    it('a call that waits never runs, and rejects with the signal’s reason', async () => {
-      await using pool = tasksPool({ placement, lanes: 1 });
-      const shared = counters();
-      const held = pool.call.markAndWait(shared, 0, 1);
-      await until(() => Atomics.load(shared, 0) === 1);
-      const stop = new AbortController();
-      const waiting = Array.from({ length: 50 }, () => pool.with({ signal: stop.signal }).mark(shared, 2));
-      const kept = pool.call.mark(shared, 3);
-      const checks = waiting.map(call => assert.rejects(call, error => error === 'no need'));
-      stop.abort('no need');
-      await Promise.all(checks);
-      assert.equal(pool.stats().queued, 1);
-      Atomics.store(shared, 1, 1);
-      await Promise.all([held, kept]);
-      assert.equal(Atomics.load(shared, 2), 0);
-    });
-
-    it('a call that runs is rejected at once, and its function sees the signal with the reason', async () => {
-      await using pool = tasksPool({ placement, lanes: 1, concurrency: 2, graceMs: 60_000 });
-      const stop = new AbortController();
-      const call = pool.with({ signal: stop.signal }).untilSignal();
-      await until(() => pool.stats().running === 1);
-      stop.abort(new Error('stop it'));
-      await assert.rejects(call, /stop it/);
-      await until(() => pool.stats().running === 0);
-      assert.deepEqual(
-        pool.stats().lanes.map(lane => lane.id),
-        [1],
-        'the lane lives on',
-      );
-    });
-
     it('one listener serves all calls of one signal, and none is left', async () => {
       await using pool = tasksPool({ placement, lanes: 1 });
       const stop = new AbortController();
@@ -57,15 +15,6 @@ for (const placement of PLACEMENTS) {
       assert.equal(getEventListeners(stop.signal, 'abort').length, 1);
       await Promise.all(calls);
       assert.equal(getEventListeners(stop.signal, 'abort').length, 0);
-    });
-
-    it('a deadline counts the time in the queue, and names itself', async () => {
-      await using pool = tasksPool({ placement, lanes: 1 });
-      const shared = counters();
-      const held = pool.call.markAndWait(shared, 0, 1);
-      await assert.rejects(pool.with({ deadlineMs: 20 }).add(1, 1), code('DEADLINE', /`add`.*20 ms/));
-      Atomics.store(shared, 1, 1);
-      await held;
     });
 
     it('a function that stops since its deadline passed does not pass for done', async () => {
@@ -119,20 +68,6 @@ describe('a call that goes on although it was cancelled', () => {
     while (Atomics.load(shared, 0) === 0 && performance.now() < end); // the host's loop does not turn
     assert.equal(Atomics.load(shared, 0), 1, 'the lane ended the loop by itself and went on');
     await Promise.allSettled([call, after]); // whichever the host sees first: the answer, or the deadline
-  });
-
-  it('is ended with its lane after graceMs; what waited runs in another', async () => {
-    await using pool = tasksPool({ lanes: 1, graceMs: 20 });
-    const stop = new AbortController();
-    const endless = assert.rejects(
-      pool.with({ signal: stop.signal }).loopForever(),
-      error => error === 'stop',
-    );
-    await until(() => pool.stats().running === 1);
-    const next = pool.call.laneId();
-    stop.abort('stop');
-    await endless;
-    assert.equal(await next, 2);
   });
 
   it('keeps its lane when graceMs is Infinity', async () => {

@@ -113,17 +113,6 @@ describe('a lane that exits in a call', () => {
 
 for (const placement of PLACEMENTS) {
   describe(`close and destroy, ${placement}`, () => {
-    it('close refuses new calls and drains the accepted ones', async () => {
-      const pool = tasksPool({ placement, lanes: 1 });
-      const calls = [pool.call.later('a', 5), pool.call.later('b', 5), pool.call.add(1, 1)];
-      const closed = pool.close();
-      await assert.rejects(pool.call.add(1, 1), code('CLOSED'));
-      assert.deepEqual(await Promise.all(calls), ['a', 'b', 2]);
-      await closed;
-      assert.equal(pool.stats().lanes.length, 0);
-      await assert.rejects(pool.call.add(1, 1), code('CLOSED', /was closed/));
-    });
-
     it('close and destroy can be called twice, in any order, and without any call made', async () => {
       for (const ends of [
         ['close', 'close'],
@@ -137,42 +126,9 @@ for (const placement of PLACEMENTS) {
         await tasksPool({ placement })[ends[0]]();
       }
     });
-
-    it('destroy rejects everything that is unsettled, running calls too, with its reason as cause', async () => {
-      const pool = tasksPool({ placement, lanes: 1 });
-      const shared = counters();
-      const running = pool.call.markAndWait(shared, 0, 1);
-      const waiting = pool.call.add(1, 1);
-      const checks = [running, waiting].map(call =>
-        assert.rejects(
-          call,
-          (error: HotlaneError) => isHotlaneError(error, 'CLOSED') && error.cause === 'enough',
-        ),
-      );
-      await until(() => Atomics.load(shared, 0) === 1);
-      await pool.destroy('enough');
-      await Promise.all(checks);
-      Atomics.store(shared, 1, 1);
-      await assert.rejects(pool.call.add(1, 1), code('CLOSED'));
-    });
-
-    it('destroy settles calls while lanes still start', async () => {
-      const pool = tasksPool({ placement, lanes: 2 });
-      const calls = Array.from({ length: 10 }, () => assert.rejects(pool.call.add(1, 1), code('CLOSED')));
-      await pool.destroy();
-      await Promise.all(calls);
-    });
   });
 
   describe(`limits, ${placement}`, () => {
-    it('past maxQueue a call rejects with QUEUE_FULL, and nothing accepted is lost', async () => {
-      await using pool = tasksPool({ placement, lanes: 1, maxQueue: 2 });
-      const accepted = [1, 2, 3].map(i => pool.call.add(i, 0));
-      await assert.rejects(pool.call.add(4, 0), code('QUEUE_FULL', /`maxQueue` is 2/));
-      assert.deepEqual(await Promise.all(accepted), [1, 2, 3]);
-      assert.equal(await pool.call.add(5, 0), 5, 'there is room again');
-    });
-
     it('past maxQueuedBytes a call rejects with QUEUE_FULL, transfers nothing, and nothing accepted is lost', async () => {
       await using pool = tasksPool({ placement, lanes: 1, maxQueuedBytes: 100_000 });
       const accepted = [1, 2, 3].map(() => pool.call.echo(new Uint8Array(30_000)));

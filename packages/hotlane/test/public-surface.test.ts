@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import * as hotlane from 'hotlane';
 import * as modules from 'hotlane/modules';
+import * as testing from 'hotlane/testing';
 import * as worker from 'hotlane/worker';
 
 const root = join(import.meta.dirname, '..');
@@ -19,6 +20,13 @@ describe('the public surface', () => {
     ]);
     assert.deepEqual(Object.keys(modules).sort(), ['loadTasks', 'resolveModule']);
     assert.deepEqual(Object.keys(worker).sort(), ['context', 'registerError']);
+    assert.deepEqual(Object.keys(testing).sort(), [
+      'Random',
+      'SimClock',
+      'SimPlacement',
+      'callContract',
+      'laneContract',
+    ]);
     assert.deepEqual(Object.keys(worker.context).sort(), ['aborted', 'laneId', 'signal', 'transfer']);
   });
 
@@ -37,6 +45,7 @@ describe('the public surface', () => {
       'ErrorClass',
       'ErrorCode',
       'FunctionNames',
+      'Key',
       'LaneOptions',
       'LaneState',
       'MapOptions',
@@ -72,6 +81,8 @@ describe('the public surface', () => {
       'dist/index.d.ts',
       'dist/worker/index.js',
       'dist/place/thread-entry.js',
+      'dist/testing/index.js',
+      'dist/testing/contract-tasks.js',
       'package.json',
       'LICENSE',
       'README.md',

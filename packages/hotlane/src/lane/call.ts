@@ -1,10 +1,8 @@
 import type { Memory } from '../call/memory.ts';
+import type { Key } from '../options.ts';
 import type { Lane, Outlet } from './lane.ts';
 
 export const NOWHERE = -1;
-
-/** What calls that belong together bear: see `CallOptions.key`. */
-export type Key = string | number | bigint;
 
 /**
  * One call on the host, from `pool.call.f(…)` until its promise is settled and its lane is free of it.

@@ -159,7 +159,7 @@ class InlineLane implements Lane, Answers, InvocationHost {
     loadTasks(module).then(
       tasks => {
         this.#tasks = tasks;
-        events.onUp(this);
+        if (!this.#ended) events.onUp(this);
       },
       error => this.end(error),
     );

@@ -1,5 +1,6 @@
-import type { Call, Key } from '../lane/call.ts';
+import type { Call } from '../lane/call.ts';
 import type { Lane } from '../lane/lane.ts';
+import type { Key } from '../options.ts';
 import { Deque } from './deque.ts';
 
 /** Keys with nothing in flight whose lanes are remembered; of more than these the longest idle are forgotten. */

@@ -1,5 +1,6 @@
-import type { Call, Key } from '../../src/lane/call.ts';
+import type { Call } from '../../src/lane/call.ts';
 import type { Demand, Lane, Outcomes } from '../../src/lane/lane.ts';
+import type { Key } from '../../src/options.ts';
 import { LanePool } from '../../src/pool.ts';
 import { Random } from '../../src/testing/random.ts';
 import { SimClock } from '../../src/testing/sim-clock.ts';
