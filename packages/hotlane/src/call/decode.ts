@@ -75,7 +75,7 @@ export class Decoder {
       if (count === wire.MANY_ARGUMENTS) count = this.#varint();
       if (count > this.#end - this.#at) this.#fail(`it claims ${count} arguments`);
       const args: unknown[] = [];
-      for (let i = 0; i < count; i++) args.push(this.#read());
+      for (let i = 0; i < count; i++) args[i] = this.#read();
       this.#finish();
       return args;
     } catch (error) {
@@ -336,8 +336,13 @@ export class Decoder {
 
   /** Numbers an object. */
   #add<T extends object>(object: T): T {
-    this.#met?.push(object);
+    this.#number(object);
     return object;
+  }
+
+  #number(object: object): void {
+    const met = this.#met;
+    if (met !== undefined) met[met.length] = object;
   }
 
   #sideValue(): any {
@@ -349,7 +354,7 @@ export class Decoder {
 
   #readArray(loose: boolean): unknown[] {
     const array: unknown[] = [];
-    this.#met?.push(array);
+    this.#number(array);
     this.#enter();
     this.#fillArray(array, loose);
     this.#depth--;
@@ -371,7 +376,7 @@ export class Decoder {
   #readShaped(): object {
     const shape = this.#shapes.shape(this.#view.getUint16(this.#take(2), true));
     const object = Object.assign({}, shape.template);
-    this.#met?.push(object);
+    this.#number(object);
     this.#enter();
     this.#fillShaped(object, shape);
     this.#depth--;
@@ -414,14 +419,14 @@ export class Decoder {
       if (tag === wire.DOUBLE) {
         // Straight into the array: numbers that pass through a variable of any type are boxed.
         this.#at++;
-        array.push(this.#view.getFloat64(this.#take(8), true));
+        array[i] = this.#view.getFloat64(this.#take(8), true);
       } else if (tag === wire.HOLE) {
         this.#at++;
         array.length = i + 1;
       } else if (tag === wire.REST && loose) {
         return this.#fillRest(array, length);
       } else {
-        array.push(this.#read());
+        array[i] = this.#read();
       }
     }
     if (!loose) return array;
@@ -579,7 +584,7 @@ export class Decoder {
     if ((fields & wire.HAS_CAUSE) !== 0) setHidden(error, 'cause', this.#read());
     if ((fields & wire.HAS_ERRORS) !== 0) {
       const errors: unknown[] = [];
-      while (!this.#skip(wire.END)) errors.push(this.#read());
+      while (!this.#skip(wire.END)) errors[errors.length] = this.#read();
       setHidden(error, 'errors', errors);
     }
     while (!this.#skip(wire.END)) {
@@ -598,7 +603,7 @@ export class Decoder {
 
   #defer<T extends object>(tag: number, target: T): T {
     this.#deferred ??= [];
-    this.#deferred.push({ target, tag });
+    this.#deferred[this.#deferred.length] = { target, tag };
     return target;
   }
 

@@ -13,7 +13,9 @@
  * One writer, any number of readers. Entries are never changed, so the length is all there is to
  * agree on. Functions and shapes are numbered apart, each in the order of their entries.
  */
+
 import { HotlaneError } from '../errors.ts';
+import { atomicLoad, atomicStore } from './intrinsics.ts';
 import { type Memory, memoryOver } from './memory.ts';
 import type { CodecPlatform } from './platform.ts';
 import {
@@ -130,7 +132,7 @@ export class DefinitionWriter implements ShapeWriter {
     this.#at = end;
     // Orders the entry's bytes before the length that covers them: a reader that loads this length
     // sees those bytes. What names the entry (a descriptor, a frame) is published after this.
-    Atomics.store(this.#lengthWord, this.#lengthIndex, end - this.#start);
+    atomicStore(this.#lengthWord, this.#lengthIndex, end - this.#start);
   }
 
   /** Writes an entry behind the published ones; gives its end, −1 when it does not fit. */
@@ -212,7 +214,7 @@ export class DefinitionReader implements ShapeReader {
 
   #readOn(): void {
     // Pairs with the writer's store: all bytes below this length are written and never change.
-    const length = Atomics.load(this.#lengthWord, this.#lengthIndex);
+    const length = atomicLoad(this.#lengthWord, this.#lengthIndex);
     const end = this.#start + length;
     if (length < 0 || end > this.#end || end < this.#at) this.#fail(`its length is ${length}`);
     const { bytes } = this.#memory;
@@ -236,20 +238,19 @@ export class DefinitionReader implements ShapeReader {
         } while (byte > 127);
         const textEnd = at + Math.floor(size / 2);
         if (textEnd > end) this.#fail('an entry is cut off');
-        texts.push(
+        texts[i] =
           size % 2 === 1
             ? this.#platform.readUtf16(bytes, at, textEnd)
-            : this.#platform.readLatin1(bytes, at, textEnd),
-        );
+            : this.#platform.readLatin1(bytes, at, textEnd);
         at = textEnd;
       }
       if (at > end) this.#fail('an entry is cut off');
       if (kind === FUNCTION) {
-        this.#functions.push(texts[0]!);
+        this.#functions[this.#functions.length] = texts[0]!;
       } else {
         // Assigning to it would set a prototype; no writer makes a shape of it.
         if (texts.includes('__proto__')) this.#fail('a shape has the key __proto__');
-        this.#shapes.push({ keys: texts, template: shapeTemplate(texts) });
+        this.#shapes[this.#shapes.length] = { keys: texts, template: shapeTemplate(texts) };
       }
       this.#at = at;
     }

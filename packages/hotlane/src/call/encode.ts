@@ -46,6 +46,7 @@ const MANY_HOLES = 64;
 /** Constant time in V8 for strings that it keeps in one byte per character. */
 const NOT_LATIN1 = /[^\0-\xff]/;
 
+const { isArray } = Array;
 const hasOwn = Object.prototype.hasOwnProperty;
 const hasInstance = Object.prototype.isPrototypeOf;
 const getTime = Date.prototype.getTime;
@@ -358,7 +359,7 @@ export class Encoder {
 
   #writeObject(value: object, at: number): number {
     if (this.#transfer?.includes(value)) return this.#writeSide(value, at);
-    if (Array.isArray(value)) {
+    if (isArray(value)) {
       const number = this.#meet(value);
       return number < 0 ? this.#writeArray(value, at) : this.#writeReference(number, at);
     }
@@ -385,7 +386,7 @@ export class Encoder {
       this.#numbers!.set(value, count);
     }
     if (count < met.length) met[count] = value;
-    else met.push(value);
+    else met[met.length] = value;
     this.#metCount = count + 1;
     return -1;
   }
@@ -412,7 +413,9 @@ export class Encoder {
   #sideIndex(value: unknown): number {
     this.#sideValues ??= [];
     const known = this.#sideValues.indexOf(value);
-    return known >= 0 ? known : this.#sideValues.push(value) - 1;
+    if (known >= 0) return known;
+    this.#sideValues[this.#sideValues.length] = value;
+    return this.#sideValues.length - 1;
   }
 
   #writeSide(value: object, at: number): number {
@@ -660,8 +663,7 @@ export class Encoder {
       at = this.#writeString(String(error.message), at);
     }
     if (tag === wire.DEFER_ERROR) {
-      this.#deferred.push(error);
-      this.#deferredWriters.push(this.#writeErrorFields);
+      this.#putAside(error, this.#writeErrorFields);
       return at;
     }
     this.#depth++;
@@ -699,7 +701,7 @@ export class Encoder {
       if (end >= 0) fields |= wire.HAS_CAUSE;
     }
     if (
-      Array.isArray((error as AggregateError).errors) &&
+      isArray((error as AggregateError).errors) &&
       wire.ERROR_CLASSES[errorClass] === 'AggregateError'
     ) {
       fields |= wire.HAS_ERRORS;
@@ -761,9 +763,14 @@ export class Encoder {
   }
 
   #defer(tag: number, value: object, writer: Writer, at: number): number {
-    this.#deferred.push(value);
-    this.#deferredWriters.push(writer);
+    this.#putAside(value, writer);
     return this.#writeTag(tag, at);
+  }
+
+  #putAside(value: object, writer: Writer): void {
+    const { length } = this.#deferred;
+    this.#deferred[length] = value;
+    this.#deferredWriters[length] = writer;
   }
 
   /** In the order in which they were put off, which is that of the decoder; they may put off more. */

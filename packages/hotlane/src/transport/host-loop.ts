@@ -1,3 +1,4 @@
+import { atomicNotify, atomicStore } from '../call/intrinsics.ts';
 import type { Clock } from '../lane/clock.ts';
 import type { Demand } from '../lane/lane.ts';
 import { HOST_ASLEEP } from './layout.ts';
@@ -76,7 +77,7 @@ export class HostLoop {
         return;
       }
       // Not asleep any more. A ring that is under way already finds the loop polling, which does no harm.
-      Atomics.store(this.#control, HOST_ASLEEP, 0);
+      atomicStore(this.#control, HOST_ASLEEP, 0);
     }
     this.#state = 'polling';
     this.#quietSince = 0;
@@ -93,8 +94,8 @@ export class HostLoop {
   dispose(): void {
     this.#state = 'idle';
     this.reviewHold();
-    Atomics.store(this.#control, HOST_ASLEEP, 0);
-    Atomics.notify(this.#control, HOST_ASLEEP);
+    atomicStore(this.#control, HOST_ASLEEP, 0);
+    atomicNotify(this.#control, HOST_ASLEEP);
   }
 
   #onRing(): void {
@@ -136,10 +137,10 @@ export class HostLoop {
     this.#state = 'asleep';
     if (this.#quietSince === 0) this.#quietSince = this.#clock.now();
     // The sign first, then another look: see wake.ts.
-    Atomics.store(this.#control, HOST_ASLEEP, 1);
+    atomicStore(this.#control, HOST_ASLEEP, 1);
     const arrived = this.#drain();
     if (arrived > 0 || !this.#demand.live() || !this.#sleeper.sleep(1)) {
-      Atomics.store(this.#control, HOST_ASLEEP, 0);
+      atomicStore(this.#control, HOST_ASLEEP, 0);
       this.#state = 'polling';
       if (arrived > 0) this.#quietSince = 0;
       this.#turns.turn(this.#poll);

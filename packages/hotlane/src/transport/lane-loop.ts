@@ -2,6 +2,14 @@ import { decodeAlone } from '../call/alone.ts';
 import { Decoder } from '../call/decode.ts';
 import { DefinitionReader, DefinitionWriter } from '../call/definitions.ts';
 import { Encoder } from '../call/encode.ts';
+import {
+  atomicAnd,
+  atomicCompareExchange,
+  atomicLoad,
+  atomicNotify,
+  atomicOr,
+  atomicStore,
+} from '../call/intrinsics.ts';
 import { HeapSink, type Memory, memoryOver } from '../call/memory.ts';
 import type { CodecPlatform } from '../call/platform.ts';
 import { HotlaneError } from '../errors.ts';
@@ -202,7 +210,7 @@ export class LaneLoop implements Answers, InvocationHost {
   }
 
   cancelled(slot: number): boolean {
-    return Atomics.load(this.#control, this.#layout.cancel + slot) === 1;
+    return atomicLoad(this.#control, this.#layout.cancel + slot) === 1;
   }
 
   receive(message: ToLane): void {
@@ -300,7 +308,7 @@ export class LaneLoop implements Answers, InvocationHost {
   #claim(): number {
     const mine = this.#mine;
     // Orders the inbox's words after its head.
-    if (this.#control[mine + INBOX_TAIL] === Atomics.load(this.#control, mine + INBOX_HEAD)) {
+    if (this.#control[mine + INBOX_TAIL] === atomicLoad(this.#control, mine + INBOX_HEAD)) {
       return this.#claimFromRing();
     }
     // Calls for this lane only and calls for any go first in turn, so that neither starves.
@@ -315,14 +323,14 @@ export class LaneLoop implements Answers, InvocationHost {
     const seat = this.#seat << STATUS_BITS;
     const bound = BOUND | seat;
     let own = control[this.#mine + INBOX_TAIL];
-    while (own !== Atomics.load(control, this.#mine + INBOX_HEAD)) {
+    while (own !== atomicLoad(control, this.#mine + INBOX_HEAD)) {
       const slot = control[this.#layout.inbox(this.#seat) + (own & (INBOX - 1))];
       own = (own + 1) | 0;
       // Against a recall; as below.
       const state = this.#layout.slot0 + slot * SLOT_WORDS;
-      const won = Atomics.compareExchange(control, state, bound, CLAIMED | seat) === bound;
+      const won = atomicCompareExchange(control, state, bound, CLAIMED | seat) === bound;
       // Orders our reads of the inbox before the host's next writes to it.
-      Atomics.store(control, this.#mine + INBOX_TAIL, own);
+      atomicStore(control, this.#mine + INBOX_TAIL, own);
       if (won) return slot;
     }
     return -1;
@@ -333,17 +341,17 @@ export class LaneLoop implements Answers, InvocationHost {
     const layout = this.#layout;
     const claimed = CLAIMED | (this.#seat << STATUS_BITS);
     for (;;) {
-      const tail = Atomics.load(control, TAIL);
+      const tail = atomicLoad(control, TAIL);
       // Orders the ring's words after HEAD.
-      if (tail === Atomics.load(control, HEAD)) return -1;
+      if (tail === atomicLoad(control, HEAD)) return -1;
       // Others may have gone past `tail` and the host may have written a new entry here. Then this is another
       // call than TAIL says, but if it is PUBLISHED it is ours to take as well.
       const slot = control[layout.ring + (tail & layout.ringMask)];
       // Against other lanes and a recall: one compare-and-swap wins. Orders the descriptor after PUBLISHED.
       const won =
-        Atomics.compareExchange(control, layout.slot0 + slot * SLOT_WORDS, PUBLISHED, claimed) === PUBLISHED;
+        atomicCompareExchange(control, layout.slot0 + slot * SLOT_WORDS, PUBLISHED, claimed) === PUBLISHED;
       // Whoever is here helps TAIL on, also past entries that lead nowhere, and after a lane that died before it did.
-      Atomics.compareExchange(control, TAIL, tail, (tail + 1) | 0);
+      atomicCompareExchange(control, TAIL, tail, (tail + 1) | 0);
       if (won) return slot;
     }
   }
@@ -356,7 +364,7 @@ export class LaneLoop implements Answers, InvocationHost {
   #afterClaim(): void {
     this.#mayOweRing = false;
     const control = this.#control;
-    const more = (Atomics.load(control, HEAD) - Atomics.load(control, TAIL)) | 0;
+    const more = (atomicLoad(control, HEAD) - atomicLoad(control, TAIL)) | 0;
     if (more > 0) this.#bells.wake(more);
   }
 
@@ -371,13 +379,13 @@ export class LaneLoop implements Answers, InvocationHost {
     const busy = this.#bells.awake() + (control[HOST_ASLEEP] === 1 ? 0 : 1);
     if (busy > this.#platform.cores) return false;
     const sign = this.#layout.spinning + this.#maskWord;
-    Atomics.or(control, sign, this.#maskBit);
+    atomicOr(control, sign, this.#maskBit);
     const until = this.#platform.now() + SPIN_MS;
     let found = false;
     do {
       for (let i = 0; i < SPINS_PER_LOOK && !found; i++) found = this.#hasWork();
     } while (!found && this.#platform.now() < until);
-    Atomics.and(control, sign, ~this.#maskBit);
+    atomicAnd(control, sign, ~this.#maskBit);
     if (found) {
       this.#spinsInVain = 0;
       this.#mayOweRing = true;
@@ -391,19 +399,19 @@ export class LaneLoop implements Answers, InvocationHost {
   #hasWork(): boolean {
     const control = this.#control;
     return (
-      Atomics.load(control, HEAD) !== Atomics.load(control, TAIL) ||
-      Atomics.load(control, this.#mine + INBOX_HEAD) !== control[this.#mine + INBOX_TAIL]
+      atomicLoad(control, HEAD) !== atomicLoad(control, TAIL) ||
+      atomicLoad(control, this.#mine + INBOX_HEAD) !== control[this.#mine + INBOX_TAIL]
     );
   }
 
   /** Goes to sleep; false if work came meanwhile. The order is that of wake.ts: sign, look, wait. */
   #sleep(): boolean {
     const control = this.#control;
-    const bell = Atomics.load(control, this.#mine + BELL);
+    const bell = atomicLoad(control, this.#mine + BELL);
     // Before the sign of sleeping, so that whoever sees that sign sees this one: see Bells.wake.
-    if (this.#executor.running > 0) Atomics.or(control, this.#layout.waiting + this.#maskWord, this.#maskBit);
-    else Atomics.and(control, this.#layout.waiting + this.#maskWord, ~this.#maskBit);
-    Atomics.or(control, this.#layout.asleep + this.#maskWord, this.#maskBit);
+    if (this.#executor.running > 0) atomicOr(control, this.#layout.waiting + this.#maskWord, this.#maskBit);
+    else atomicAnd(control, this.#layout.waiting + this.#maskWord, ~this.#maskBit);
+    atomicOr(control, this.#layout.asleep + this.#maskWord, this.#maskBit);
     this.#asleep = true;
     if (!this.#hasWork() && this.#sleeper.sleep(bell)) {
       this.#asleepSince = this.#platform.now();
@@ -417,7 +425,7 @@ export class LaneLoop implements Answers, InvocationHost {
   #stopSleeping(): void {
     this.#asleep = false;
     this.#mayOweRing = true;
-    Atomics.and(this.#control, this.#layout.asleep + this.#maskWord, ~this.#maskBit);
+    atomicAnd(this.#control, this.#layout.asleep + this.#maskWord, ~this.#maskBit);
   }
 
   // ---- running ------------------------------------------------------------------------------------------
@@ -483,7 +491,7 @@ export class LaneLoop implements Answers, InvocationHost {
       this.#sampledAt = this.#platform.now();
     }
     // Before the function's first instruction: from here on, a lost lane means that the call had begun.
-    Atomics.store(control, at, STARTED | (this.#seat << STATUS_BITS));
+    atomicStore(control, at, STARTED | (this.#seat << STATUS_BITS));
     this.#executor.run(slot, task, args, this.#deadlines[slot]);
   }
 
@@ -561,11 +569,8 @@ export class LaneLoop implements Answers, InvocationHost {
   #ringHost(): void {
     const control = this.#control;
     // After HEAD of the replies was stored: the rule of wake.ts, with the host as the sleeper.
-    if (
-      Atomics.load(control, HOST_ASLEEP) === 1 &&
-      Atomics.compareExchange(control, HOST_ASLEEP, 1, 0) === 1
-    ) {
-      Atomics.notify(control, HOST_ASLEEP);
+    if (atomicLoad(control, HOST_ASLEEP) === 1 && atomicCompareExchange(control, HOST_ASLEEP, 1, 0) === 1) {
+      atomicNotify(control, HOST_ASLEEP);
     }
   }
 

@@ -1,3 +1,4 @@
+import { atomicLoad, atomicStore } from '../call/intrinsics.ts';
 import type { Memory, Room, Sink } from '../call/memory.ts';
 
 /**
@@ -84,7 +85,7 @@ export class ReplyWriter implements Sink {
 
   /** Looks how far the host has read. Orders its reads of old records before our writes over them. */
   #refresh(): number {
-    this.#tail = Atomics.load(this.#control, this.#tailAt);
+    this.#tail = atomicLoad(this.#control, this.#tailAt);
     return this.#mask + 1 - ((this.#head - this.#tail) | 0);
   }
 
@@ -103,7 +104,7 @@ export class ReplyWriter implements Sink {
     this.#words[at + 1] = length;
     this.#head = (this.#head + HEADER_BYTES + ((length + 7) & ~7)) | 0;
     // Orders record (and the slot's DONE) before HEAD: a host that sees HEAD sees them whole.
-    Atomics.store(this.#control, this.#headAt, this.#head);
+    atomicStore(this.#control, this.#headAt, this.#head);
   }
 }
 
@@ -135,7 +136,7 @@ export class ReplyReader {
 
   /** Looks for news. Orders HEAD before the records that it covers. */
   arrived(): boolean {
-    this.#head = Atomics.load(this.#control, this.#headAt);
+    this.#head = atomicLoad(this.#control, this.#headAt);
     return this.#head !== this.#tail;
   }
 
@@ -168,6 +169,6 @@ export class ReplyReader {
 
   /** Gives the ring back up to the record that `next` last showed. Orders our reads before the lane's next writes. */
   release(): void {
-    Atomics.store(this.#control, this.#tailAt, this.#tail);
+    atomicStore(this.#control, this.#tailAt, this.#tail);
   }
 }

@@ -1,3 +1,12 @@
+import {
+  atomicAdd,
+  atomicAnd,
+  atomicLoad,
+  atomicNotify,
+  atomicOr,
+  atomicWaitAsync,
+  whenSettled,
+} from '../call/intrinsics.ts';
 import { BELL, type Layout } from './layout.ts';
 
 /**
@@ -28,10 +37,10 @@ export class Sleeper {
    */
   sleep(expected: number): boolean {
     if (this.#waiting) return true;
-    const wait = Atomics.waitAsync(this.#words, this.#at, expected);
+    const wait = atomicWaitAsync(this.#words, this.#at, expected);
     if (!wait.async) return false;
     this.#waiting = true;
-    wait.value.then(() => {
+    whenSettled(wait.value, () => {
       this.#waiting = false;
       this.#onRing();
     });
@@ -59,15 +68,15 @@ export class Bells {
     let doubtful = 0;
     for (let word = 0; word < maskWords && count > 0; word++) {
       // Ordered after the caller's publication; see the rule above.
-      const signs = Atomics.load(this.#control, asleep + word);
+      const signs = atomicLoad(this.#control, asleep + word);
       // A lane sets this before its sign of sleeping, so it is seen with the sign.
-      const unsure = signs & Atomics.load(this.#control, waiting + word);
+      const unsure = signs & atomicLoad(this.#control, waiting + word);
       doubtful |= unsure;
       count -= this.#wakeIn(word, signs & ~unsure, count);
     }
     if (count <= 0 || doubtful === 0) return;
     for (let word = 0; word < maskWords; word++) {
-      const signs = Atomics.load(this.#control, asleep + word) & Atomics.load(this.#control, waiting + word);
+      const signs = atomicLoad(this.#control, asleep + word) & atomicLoad(this.#control, waiting + word);
       this.#wakeIn(word, signs, 32);
     }
   }
@@ -89,7 +98,7 @@ export class Bells {
   wakeSeat(seat: number): void {
     const word = seat >> 5;
     const bit = 1 << (seat & 31);
-    if ((Atomics.load(this.#control, this.#layout.asleep + word) & bit) !== 0 && this.#take(word, bit))
+    if ((atomicLoad(this.#control, this.#layout.asleep + word) & bit) !== 0 && this.#take(word, bit))
       this.#ring(seat);
   }
 
@@ -98,7 +107,7 @@ export class Bells {
     const { spinning, maskWords } = this.#layout;
     let count = 0;
     for (let word = 0; word < maskWords; word++)
-      count += bitCount(Atomics.load(this.#control, spinning + word));
+      count += bitCount(atomicLoad(this.#control, spinning + word));
     return count;
   }
 
@@ -117,7 +126,7 @@ export class Bells {
 
   /** A lane is up on this seat. */
   setUp(seat: number): void {
-    Atomics.or(this.#control, this.#layout.up + (seat >> 5), 1 << (seat & 31));
+    atomicOr(this.#control, this.#layout.up + (seat >> 5), 1 << (seat & 31));
   }
 
   /** Clears what a lane that is gone left behind, so that its seat is neither rung nor counted. */
@@ -126,19 +135,19 @@ export class Bells {
     const bit = 1 << (seat & 31);
     const { up, asleep, waiting, spinning } = this.#layout;
     for (const mask of [up, asleep, waiting, spinning]) {
-      Atomics.and(this.#control, mask + word, ~bit);
+      atomicAnd(this.#control, mask + word, ~bit);
     }
   }
 
   #take(word: number, bit: number): boolean {
-    return (Atomics.and(this.#control, this.#layout.asleep + word, ~bit) & bit) !== 0;
+    return (atomicAnd(this.#control, this.#layout.asleep + word, ~bit) & bit) !== 0;
   }
 
   #ring(seat: number): void {
     const at = this.#layout.seat(seat) + BELL;
     // Changed before the notification, so that a lane which is just about to wait sees that it was rung.
-    Atomics.add(this.#control, at, 1);
-    Atomics.notify(this.#control, at);
+    atomicAdd(this.#control, at, 1);
+    atomicNotify(this.#control, at);
   }
 }
 

@@ -2,6 +2,7 @@ import { encodeAlone } from '../call/alone.ts';
 import { Decoder } from '../call/decode.ts';
 import { DefinitionReader, DefinitionWriter } from '../call/definitions.ts';
 import { Encoder } from '../call/encode.ts';
+import { atomicCompareExchange, atomicLoad, atomicStore } from '../call/intrinsics.ts';
 import { HeapSink, type Memory, memoryOver, type Room, type Sink } from '../call/memory.ts';
 import type { CodecPlatform } from '../call/platform.ts';
 import { HotlaneError, notCloneable } from '../errors.ts';
@@ -272,7 +273,7 @@ export class SharedWindow implements Window, Sink {
   /** How many calls a seat's inbox can still take. */
   inboxRoom(seat: number): number {
     const taken =
-      this.#seats[seat]!.inboxHead - Atomics.load(this.#control, this.#layout.seat(seat) + INBOX_TAIL);
+      this.#seats[seat]!.inboxHead - atomicLoad(this.#control, this.#layout.seat(seat) + INBOX_TAIL);
     return Math.min(INBOX - (taken | 0), this.#freeCount);
   }
 
@@ -290,10 +291,10 @@ export class SharedWindow implements Window, Sink {
   recall(call: Call): boolean {
     const slot = call.slot;
     const at = this.#stateAt(slot);
-    const state = Atomics.load(this.#control, at);
+    const state = atomicLoad(this.#control, at);
     if (!isUnclaimed(state)) return false;
     // Against a lane's claim: exactly one of the two compare-and-swaps succeeds.
-    if (Atomics.compareExchange(this.#control, at, state, FREE) !== state) return false;
+    if (atomicCompareExchange(this.#control, at, state, FREE) !== state) return false;
     this.#vacateSlot(call, slot);
     return true;
   }
@@ -302,7 +303,7 @@ export class SharedWindow implements Window, Sink {
   abort(call: Call, reason: unknown): void {
     const { slot } = call;
     // Seen by `context.aborted()` in a synchronous loop; nothing else hangs on it.
-    Atomics.store(this.#control, this.#layout.cancel + slot, 1);
+    atomicStore(this.#control, this.#layout.cancel + slot, 1);
     const seat = this.#holder(slot);
     if (seat === null) return;
     const serial = this.#serialOf(slot);
@@ -400,10 +401,10 @@ export class SharedWindow implements Window, Sink {
       if (call === null) continue;
       const at = this.#stateAt(slot);
       // The thread is gone, so nothing changes these words behind us except other lanes, whose slots we leave.
-      const state = Atomics.load(this.#control, at);
+      const state = atomicLoad(this.#control, at);
       const status = state & STATUS_MASK;
       if (status === PUBLISHED || state >> STATUS_BITS !== seat) continue;
-      Atomics.store(this.#control, at, FREE);
+      atomicStore(this.#control, at, FREE);
       this.#vacateSlot(call, slot);
       if (status === CLAIMED) call.losses++;
       // What was moved to the lane is gone with it, so such a call counts as started.
@@ -413,7 +414,7 @@ export class SharedWindow implements Window, Sink {
     this.#bells.clear(seat);
     this.#seats[seat] = null;
     // It may have been rung for a call that it never claimed.
-    if (Atomics.load(this.#control, HEAD) !== Atomics.load(this.#control, TAIL))
+    if (atomicLoad(this.#control, HEAD) !== atomicLoad(this.#control, TAIL))
       this.#bells.wake(this.#layout.seats);
     return { unstarted, started };
   }
@@ -475,7 +476,7 @@ export class SharedWindow implements Window, Sink {
     call.slot = slot;
     this.#calls[slot] = call;
     // Orders the descriptor and the payload before the state: a lane whose claim succeeds reads them whole.
-    Atomics.store(control, at, published);
+    atomicStore(control, at, published);
     return slot;
   }
 
@@ -511,7 +512,7 @@ export class SharedWindow implements Window, Sink {
         const at = this.#layout.seat(seat) + INBOX_HEAD;
         if (this.#control[at] === holder.inboxHead) continue;
         // Orders the inbox's words before its head; then the lane is woken by the rule in wake.ts.
-        Atomics.store(this.#control, at, holder.inboxHead);
+        atomicStore(this.#control, at, holder.inboxHead);
         this.#bells.wakeSeat(seat);
       }
     }
@@ -519,7 +520,7 @@ export class SharedWindow implements Window, Sink {
       const fresh = this.#fresh;
       this.#fresh = 0;
       // Orders the ring's words before HEAD; and before the look for sleepers, by the rule in wake.ts.
-      Atomics.store(this.#control, HEAD, this.#head);
+      atomicStore(this.#control, HEAD, this.#head);
       // A lane that is looking for work anyway needs no ring. Should it stop looking before it sees this, it
       // looks again before it sleeps; should it take older work, it rings another lane itself (lane-loop.ts).
       const spinning = this.#bells.spinning();
@@ -533,12 +534,12 @@ export class SharedWindow implements Window, Sink {
     const control = this.#control;
     if (this.#fresh > 0) this.#show();
     for (;;) {
-      this.#tail = Atomics.load(control, TAIL);
+      this.#tail = atomicLoad(control, TAIL);
       if (this.#tail === this.#head) return;
       const slot = control[ring + (this.#tail & ringMask)];
       // The entry may be passed by a lane at the same time; TAIL moves by compare-and-swap, so only once.
-      if (this.#isSlot(slot) && Atomics.load(control, this.#stateAt(slot)) === PUBLISHED) break;
-      Atomics.compareExchange(control, TAIL, this.#tail, (this.#tail + 1) | 0);
+      if (this.#isSlot(slot) && atomicLoad(control, this.#stateAt(slot)) === PUBLISHED) break;
+      atomicCompareExchange(control, TAIL, this.#tail, (this.#tail + 1) | 0);
     }
     // What is left begins with a published call. There are at most `slots` of those and twice as many entries;
     // so when the ring is still full, stale entries lie between: write the live ones anew.
@@ -554,19 +555,19 @@ export class SharedWindow implements Window, Sink {
       const slot = control[ring + (at & ringMask)];
       if (!this.#isSlot(slot)) continue; // a lane wrote where it should not
       // As in `recall`, so that no lane can claim it while it has no entry; a second entry of it finds it FREE.
-      if (Atomics.compareExchange(control, this.#stateAt(slot), PUBLISHED, FREE) === PUBLISHED)
+      if (atomicCompareExchange(control, this.#stateAt(slot), PUBLISHED, FREE) === PUBLISHED)
         waiting.push(slot);
     }
     // All entries up to `head` lead to nothing now: lanes pass them as they come, and so do we.
-    while (Atomics.load(control, TAIL) !== this.#head) {
-      const tail = Atomics.load(control, TAIL);
-      Atomics.compareExchange(control, TAIL, tail, (tail + 1) | 0);
+    while (atomicLoad(control, TAIL) !== this.#head) {
+      const tail = atomicLoad(control, TAIL);
+      atomicCompareExchange(control, TAIL, tail, (tail + 1) | 0);
     }
     this.#tail = this.#head;
     for (const slot of waiting) {
       control[ring + (this.#head & ringMask)] = slot;
       this.#head = (this.#head + 1) | 0;
-      Atomics.store(control, this.#stateAt(slot), PUBLISHED);
+      atomicStore(control, this.#stateAt(slot), PUBLISHED);
       this.#fresh++;
     }
     this.#flushSoon();
@@ -658,7 +659,7 @@ export class SharedWindow implements Window, Sink {
     const call = this.#isSlot(slot) ? this.#calls[slot] : null;
     if (
       call === null ||
-      Atomics.load(this.#control, this.#stateAt(slot)) !== (CLAIMED | (index << STATUS_BITS))
+      atomicLoad(this.#control, this.#stateAt(slot)) !== (CLAIMED | (index << STATUS_BITS))
     ) {
       this.#faulty(seat, `a request for slot ${slot}, which it has not claimed`);
       return;
@@ -690,7 +691,7 @@ export class SharedWindow implements Window, Sink {
   /** The seat that has claimed a slot, or null. */
   #holder(slot: number): Seat | null {
     if (slot === NOWHERE) return null;
-    const state = Atomics.load(this.#control, this.#stateAt(slot));
+    const state = atomicLoad(this.#control, this.#stateAt(slot));
     return (state & STATUS_MASK) >= CLAIMED ? (this.#seats[state >> STATUS_BITS] ?? null) : null;
   }
 

@@ -1,3 +1,4 @@
+import { isPlain, whenSettled } from '../call/intrinsics.ts';
 import { HotlaneError } from '../errors.ts';
 import { type Tracker, transfersOf } from './context.ts';
 import { Invocation, type InvocationHost } from './invocation.ts';
@@ -10,7 +11,6 @@ export interface Answers {
 }
 
 const NOTHING: readonly object[] = [];
-const plainThen: unknown = Promise.prototype.then;
 
 /** Runs functions and sees that each gives exactly one answer. Knows nothing of how calls come and go. */
 export class Executor {
@@ -38,9 +38,9 @@ export class Executor {
       if (isThenable(result)) {
         this.#waiting[ticket] = invocation;
         // Through a promise of our own where it is not a plain one: a foreign `then` may answer twice, or throw.
-        const isPlain = result.then === plainThen;
-        const promise = isPlain ? result : new Promise(resolve => resolve(result));
-        promise.then(
+        const thenable = result;
+        whenSettled(
+          isPlain(thenable) ? thenable : new Promise(resolve => resolve(thenable)),
           value => this.#settle(invocation, false, value),
           error => this.#settle(invocation, true, error),
         );

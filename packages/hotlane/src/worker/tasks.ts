@@ -1,5 +1,8 @@
 import { HotlaneError } from '../errors.ts';
 
+/** Taken before a task module may patch them. */
+const { hasOwn, keys } = Object;
+
 export type TaskFunction = (...args: unknown[]) => unknown;
 
 /** The functions of a task module: its own exports that are functions, and nothing else. */
@@ -24,7 +27,7 @@ export class Tasks {
 
   /** The names of its functions. */
   names(): string[] {
-    return Object.keys(this.#exports).filter(name => this.kindOf(name) === 'a function');
+    return keys(this.#exports).filter(name => this.kindOf(name) === 'a function');
   }
 
   /** What is exported under a name. */
@@ -53,7 +56,7 @@ export class Tasks {
 
 /** Only own properties count: nothing on a prototype can be called from outside. */
 function own(holder: object, key: string): unknown {
-  return Object.hasOwn(holder, key) ? (holder as Record<string, unknown>)[key] : undefined;
+  return hasOwn(holder, key) ? (holder as Record<string, unknown>)[key] : undefined;
 }
 
 function isClass(value: object): boolean {
