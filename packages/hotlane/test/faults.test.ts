@@ -15,13 +15,7 @@ const PATCHED = [
   ),
   ...['Array.prototype.push', 'Promise.prototype.then', 'Map.prototype.get', 'Set.prototype.has', 'Math.min'],
   ...['Object.keys', 'Object.assign', 'Object.getPrototypeOf', 'Object.hasOwn', 'Array.isArray'],
-  ...[
-    'setImmediate',
-    'performance.now',
-    'queueMicrotask',
-    'String.fromCharCode',
-    'DataView.prototype.getFloat64',
-  ],
+  ...['setImmediate', 'performance.now', 'queueMicrotask', 'String.fromCharCode'],
 ];
 
 /** What a task does to its lane, what becomes of its own call, and whether the lane lives on. */

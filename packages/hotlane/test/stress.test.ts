@@ -1,12 +1,41 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Worker } from 'node:worker_threads';
 import { isHotlaneError } from 'hotlane';
 import { Random } from '../src/testing/random.ts';
-import { leavesNothingBehind, tasksPool } from './support.ts';
+import { counters, leavesNothingBehind, tasksPool } from './support.ts';
 
 leavesNothingBehind();
 
-const CALLS = 15_000;
+const CALLS = 10_000;
+
+/** Ends threads from outside, wherever they are just then; those that have lived a while, so that lanes do come up. */
+class Killer {
+  killed = 0;
+  readonly #threads: Worker[] = [];
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(random: Random) {
+    process.on('worker', this.#onWorker);
+    this.#timer = setInterval(() => {
+      const old = this.#threads.shift();
+      if (old === undefined) return;
+      // At any moment of a turn of the loop, and so at any step of what the lane does.
+      const until = performance.now() + random.next();
+      while (performance.now() < until);
+      void old.terminate();
+      this.killed++;
+    }, 60);
+  }
+
+  readonly #onWorker = (worker: Worker): void =>
+    void setTimeout(() => this.#threads.push(worker), 150).unref();
+
+  stop(): void {
+    clearInterval(this.#timer);
+    process.off('worker', this.#onWorker);
+  }
+}
 
 /** The real memory: more lanes than cores, which exit, are ended in loops, and are asked for all sorts at once. */
 for (const { lanes, concurrency } of [
@@ -19,9 +48,11 @@ for (const { lanes, concurrency } of [
       timeout: 120_000,
     }, async () => {
       const random = new Random(lanes);
-      const pool = tasksPool({ lanes, concurrency, graceMs: 20 });
       const counts = { answered: 0, lost: 0, cancelled: 0 };
       let made = 0;
+      const shared = counters();
+      const killer = new Killer(random);
+      await using pool = tasksPool({ lanes, concurrency, graceMs: 20, onError: () => {} });
 
       const one = async (i: number): Promise<void> => {
         const dice = random.next();
@@ -45,6 +76,9 @@ for (const { lanes, concurrency } of [
           const buffer = new ArrayBuffer(1_000);
           const back = (await pool.with({ transfer: [buffer] }).echo(buffer)) as ArrayBuffer;
           assert.equal(back.byteLength, 1_000);
+        } else if (dice < 0.35) {
+          // Shared memory goes by the side: the lane claims, then waits for a message. It may die between.
+          assert.ok((await pool.call.mark(shared, 0)) >= 0);
         } else assert.equal(await pool.call.add(i, 1), i + 1);
       };
       const worker = async (): Promise<void> => {
@@ -53,13 +87,14 @@ for (const { lanes, concurrency } of [
             await one(made++);
             counts.answered++;
           } catch (error) {
-            if (isHotlaneError(error, 'LANE_LOST')) counts.lost++;
+            if (isHotlaneError(error, 'LANE_LOST') || isHotlaneError(error, 'LANE_START')) counts.lost++;
             else if (error === 'stress' || isHotlaneError(error, 'DEADLINE')) counts.cancelled++;
             else throw error;
           }
         }
       };
-      await Promise.all(Array.from({ length: 100 }, worker));
+      await Promise.all(Array.from({ length: 100 }, worker)).finally(() => killer.stop());
+      assert.ok(killer.killed > 5, `${killer.killed} threads ended from outside`);
       assert.equal(counts.answered + counts.lost + counts.cancelled, made);
       assert.ok(counts.lost > 0 && counts.cancelled > 0, JSON.stringify(counts));
       await pool.close();
@@ -68,3 +103,10 @@ for (const { lanes, concurrency } of [
     });
   });
 }
+
+describe('single calls whose answers come just when the host goes to sleep', () => {
+  it('are all answered', { timeout: 120_000 }, async () => {
+    await using pool = tasksPool({ lanes: 1 });
+    for (let i = 0; i < 60_000; i++) await pool.call.spin((i % 600) * 10);
+  });
+});
