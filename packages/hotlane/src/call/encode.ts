@@ -700,10 +700,7 @@ export class Encoder {
       at = end < 0 ? -end : end;
       if (end >= 0) fields |= wire.HAS_CAUSE;
     }
-    if (
-      isArray((error as AggregateError).errors) &&
-      wire.ERROR_CLASSES[errorClass] === 'AggregateError'
-    ) {
+    if (isArray((error as AggregateError).errors) && wire.ERROR_CLASSES[errorClass] === 'AggregateError') {
       fields |= wire.HAS_ERRORS;
       const { errors } = error as AggregateError;
       for (let i = 0; i < errors.length; i++) at = Math.abs(this.#tryProperty(errors, i, undefined, at));
