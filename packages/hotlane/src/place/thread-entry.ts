@@ -1,6 +1,7 @@
 /** Runs in a worker thread: loads the task module and serves calls until the host ends the thread. */
 import { workerData } from 'node:worker_threads';
 import { encodeAlone } from '../call/alone.ts';
+import { greeting } from '../transport/handshake.ts';
 import { LaneLoop } from '../transport/lane-loop.ts';
 import type { ToHost, ToLane } from '../transport/layout.ts';
 import { installTracker, OneAtATime } from '../worker/context.ts';
@@ -33,7 +34,7 @@ try {
   receive = message => lane.receive(message);
   port.on('messageerror', error => lane.onUnreadable(error));
   for (const message of early.splice(0)) lane.receive(message);
-  post({ kind: 'up' });
+  post({ kind: 'up', greeting });
   lane.start();
 } catch (error) {
   post({ kind: 'failed', cause: encodeAlone(error, nodeCodec) });

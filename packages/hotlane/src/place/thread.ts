@@ -5,6 +5,7 @@ import { HotlaneError } from '../errors.ts';
 import { type Call, NOWHERE } from '../lane/call.ts';
 import type { Demand, Lane, LaneEvents, LaneState, Outcomes, Placement } from '../lane/lane.ts';
 import type { ResolvedPoolOptions } from '../options.ts';
+import { refuseGreeting } from '../transport/handshake.ts';
 import type { ToHost, ToLane, WindowMemory } from '../transport/layout.ts';
 import { MOST_AHEAD, SharedWindow } from '../transport/window.ts';
 import { clock, clone, cores, KeepAlive, turn } from './node.ts';
@@ -196,9 +197,12 @@ class ThreadLane implements Lane {
 
   #receive(message: ToHost): void {
     switch (message?.kind) {
-      case 'up':
-        this.#events.onUp(this);
+      case 'up': {
+        const refused = refuseGreeting(this.id, message.greeting);
+        if (refused === null) this.#events.onUp(this);
+        else this.end(refused);
         break;
+      }
       case 'failed':
         this.end(causeOf(message.cause));
         break;

@@ -1,3 +1,5 @@
+import type { Greeting } from './handshake.ts';
+
 /**
  * The memory that the host and the lanes of one pool share.
  *
@@ -181,7 +183,7 @@ export interface OfCall {
 }
 
 export type ToHost =
-  | { readonly kind: 'up' }
+  | { readonly kind: 'up'; readonly greeting: Greeting }
   | { readonly kind: 'failed'; readonly cause: Uint8Array }
   | { readonly kind: 'need'; readonly slot: number }
   | {
