@@ -3,7 +3,7 @@
  * Node the user has, so it imports nothing but Node's own modules.
  */
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -44,4 +44,20 @@ if (!isInstalled()) {
     console.error('npm ci failed; see its messages above.');
     process.exit(status ?? 1);
   }
+}
+
+/** The tests look at reports in a real browser. Debian's is installed where that can be done without asking. */
+const wanted =
+  process.argv.includes('--browser') && process.platform === 'linux' && !existsSync('/usr/bin/chromium');
+if (wanted && process.getuid() === 0 && spawnSync('apt-get', ['--version']).status === 0) {
+  console.error('Installing chromium (apt-get) …');
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  const apt = (...args) => spawnSync('apt-get', args, { env, stdio: ['ignore', 'ignore', 'inherit'] }).status;
+  apt('update');
+  apt('install', '-y', '--no-install-recommends', 'chromium', 'fonts-liberation');
+}
+if (wanted && !existsSync('/usr/bin/chromium')) {
+  console.error(
+    'No /usr/bin/chromium: the tests that need a browser are marked as not run. Install: apt-get install chromium',
+  );
 }

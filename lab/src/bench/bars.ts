@@ -1,18 +1,56 @@
-/** A target for hotlane on one workload, against one contender. */
-export interface Bar {
-  readonly workload: string;
-  readonly contender: string;
-  readonly figure: 'calls/s' | 'p50';
-  /** How many times better hotlane has to be; below 1 it may be worse by that much. */
-  readonly times: number;
-}
+import type { Bar } from '../harness/study.ts';
 
-/** The part of the design's "Numbers to beat" that this bench measures. */
+const against = (what: string, workload: string, metric: string, contender: string, wanted: number): Bar => ({
+  what,
+  workload,
+  metric,
+  against: { contender },
+  wanted,
+});
+const absolute = (what: string, workload: string, metric: string, wanted: number): Bar => ({
+  what,
+  workload,
+  metric,
+  against: 'absolute',
+  wanted,
+});
+
+/** The design's "Numbers to beat". */
 export const bars: readonly Bar[] = [
-  { workload: 'noop-1', contender: 'piscina-default', figure: 'p50', times: 40 },
-  { workload: 'noop-64', contender: 'piscina-tuned', figure: 'calls/s', times: 20 },
-  { workload: 'noop-64', contender: 'post-message', figure: 'calls/s', times: 4 },
-  { workload: 'noop-1000', contender: 'same-thread', figure: 'calls/s', times: 1 / 10 },
-  { workload: 'object-64', contender: 'piscina-tuned', figure: 'calls/s', times: 8 },
-  { workload: 'object-64', contender: 'post-message', figure: 'calls/s', times: 4 },
+  against('noop, 1 in flight, p50, to piscina', 'noop-1', 'p50', 'piscina-default', 40),
+  against('noop, 1 in flight, p50, to tinypool', 'noop-1', 'p50', 'tinypool', 40),
+  absolute('noop, 1 in flight, p50', 'noop-1', 'p50', 2),
+  against('noop, 64 in flight, to piscina tuned', 'noop-64', 'rate', 'piscina-tuned', 20),
+  against('noop, 64 in flight, to postMessage pipelined', 'noop-64', 'rate', 'post-message', 4),
+  against(
+    'noop, 1,000 in flight, to awaiting on the same thread',
+    'noop-1000',
+    'rate',
+    'same-thread',
+    1 / 10,
+  ),
+  against('250-byte object, 64 in flight, to piscina tuned', 'object-250', 'rate', 'piscina-tuned', 8),
+  against('250-byte object, 64 in flight, to postMessage', 'object-250', 'rate', 'post-message', 4),
+  against('64 KiB string, to piscina tuned', 'latin1', 'rate', 'piscina-tuned', 3),
+  against('1 MiB Uint8Array copied, to piscina tuned', 'bytes-1m', 'rate', 'piscina-tuned', 1.5),
+  {
+    what: 'transfer of 64 MiB, to one of 64 KiB: O(1) in size',
+    workload: 'moved-64m',
+    metric: 'p50',
+    against: { workload: 'moved-64k' },
+    wanted: 0.5,
+  },
+  against('one call after 2 ms, p50, to postMessage', 'pause-2', 'p50', 'post-message', 1 / 1.3),
+  against('one call after 20 ms, p50, to postMessage', 'pause-20', 'p50', 'post-message', 1 / 1.3),
+  {
+    what: 'noop on 8 lanes, to 1 lane, 1,000 in flight',
+    workload: 'lanes-8',
+    metric: 'rate',
+    against: { workload: 'lanes-1' },
+    wanted: 0.6,
+  },
+  absolute('one of two lanes blocked, p99 of short calls', 'blocked', 'p99', 5),
+  absolute('a task of 20 ms, done to settled, p50', 'settle', 'p50', 150),
+  absolute('10 s idle after use, CPU of host and lanes', 'idle', 'cpu', 10),
+  against('first call on a cold pool, to a bare worker', 'cold', 'first', 'post-message', 1 / 1.2),
 ];

@@ -1,24 +1,21 @@
 import { loadContender } from '../contenders/all.ts';
 import { serveChild } from '../harness/child.ts';
-import { type Load, measureLatency, measureRate } from '../harness/load.ts';
-import { workloads } from '../workloads/all.ts';
-import type { CellResult, CellSpec } from './cell.ts';
+import type { CellResult, CellSpec } from '../harness/study.ts';
+import { buildNative, pingPong } from '../native/ping-pong.ts';
+import type { Plan } from './plan.ts';
+import { workloads } from './workloads.ts';
 
-serveChild<CellSpec, CellResult>(async ({ workload: key, contender, plan }) => {
-  const workload = workloads[key]!;
-  const inputs = workload.inputs();
-  const target = { module: workload.module, fn: workload.fn, threads: 1 };
-  const opened = await (await loadContender(contender)).open(target);
-  const load: Load = { call: opened.call, inputs, inFlight: workload.inFlight };
+const NATIVE = { 'c-futex': 'futex', 'c-spin': 'spin' } as const;
+/** Round trips of the native ping-pong in a millisecond of the plan, about. */
+const NATIVE_PER_MS = 40;
 
-  const verify = async () => {
-    const outputs = await Promise.all(inputs.map(input => load.call(input)));
-    for (const [i, output] of outputs.entries()) workload.check(inputs[i], output);
-  };
-  await verify();
-  const rate = await measureRate(load, plan);
-  const latency = await measureLatency(load, plan.latencyMs);
-  await verify();
-  await opened.close();
-  return { ...rate, ...latency };
+serveChild<CellSpec<Plan>, CellResult>(async ({ workload, contender, plan }) => {
+  if (contender in NATIVE) {
+    buildNative();
+    return pingPong(
+      NATIVE[contender as keyof typeof NATIVE],
+      Math.ceil(plan.latencyMs * NATIVE_PER_MS) + 100,
+    );
+  }
+  return workloads[workload]!.kind.run(await loadContender(contender), plan);
 });

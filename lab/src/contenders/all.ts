@@ -8,7 +8,10 @@ export const contenders: Readonly<Record<string, () => Promise<{ readonly conten
   hotlane: () => import('./hotlane.ts'),
   'piscina-default': () => import('./piscina-default.ts'),
   'piscina-tuned': () => import('./piscina-tuned.ts'),
+  tinypool: () => import('./tinypool.ts'),
+  comlink: () => import('./comlink.ts'),
   'post-message': () => import('./post-message.ts'),
+  'post-message-serial': () => import('./post-message-serial.ts'),
   'same-thread': () => import('./same-thread.ts'),
 };
 

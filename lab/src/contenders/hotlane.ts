@@ -5,7 +5,15 @@ export const contender: Contender = {
   name: 'hotlane',
   settings: 'createPool(module, { lanes: threads })',
   async open({ module, fn, threads }) {
-    const pool = createPool<Record<string, TaskFunction>>(new URL(module), { lanes: threads });
-    return { call: pool.call[fn]!, close: () => pool.close() };
+    const lanes = threads === 'adaptive' ? undefined : threads;
+    const pool = createPool<Record<string, TaskFunction>>(
+      new URL(module),
+      lanes === undefined ? {} : { lanes },
+    );
+    return {
+      call: pool.call[fn]!,
+      move: (input, transfer) => pool.with({ transfer })[fn]!(input),
+      close: () => pool.close(),
+    };
   },
 };

@@ -7,9 +7,12 @@ export async function openPiscina({ module, fn, threads }: Target, tasksPerThrea
   const pool = new Piscina<unknown, unknown>({
     filename: fileURLToPath(module),
     name: fn,
-    minThreads: threads,
-    maxThreads: threads,
+    ...(threads === 'adaptive' ? {} : { minThreads: threads, maxThreads: threads }),
     ...(tasksPerThread === undefined ? {} : { concurrentTasksPerWorker: tasksPerThread }),
   });
-  return { call: input => pool.run(input), close: () => pool.destroy() };
+  return {
+    call: input => pool.run(input),
+    move: (input, transfer) => pool.run(input, { transferList: [...transfer] as never }),
+    close: () => pool.destroy(),
+  };
 }

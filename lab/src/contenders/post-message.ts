@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { Contender, Opened, Target } from './contender.ts';
+import { type Contender, inTurn, type Opened, type Target } from './contender.ts';
 
 /** To the thread: a call's id and its input. */
 export type Request = readonly [id: number, input: unknown];
@@ -7,6 +7,7 @@ export type Request = readonly [id: number, input: unknown];
 export type Reply = readonly [id: number, failed: boolean, value: unknown];
 
 export const READY_ID = -1;
+const NOTHING: readonly object[] = [];
 
 /**
  * What a careful programmer writes by hand: one message for each call and each answer, any number of them
@@ -14,12 +15,9 @@ export const READY_ID = -1;
  */
 export const contender: Contender = {
   name: 'postMessage',
-  settings: 'written by hand on worker_threads: pipelined, reused ids, arrays of resolvers, no batching',
-  open: target => {
-    if (target.threads !== 1)
-      throw new RangeError(`The hand-written contender has one thread, not ${target.threads}.`);
-    return openThread(target);
-  },
+  settings:
+    'written by hand on worker_threads: pipelined, reused ids, arrays of resolvers, no batching; several threads are called in turn',
+  open: target => inTurn(target, openThread),
 };
 
 function openThread(target: Target): Promise<Opened> {
@@ -57,7 +55,7 @@ function openThread(target: Target): Promise<Opened> {
   worker.on('error', error => lose(error instanceof Error ? error : new Error(String(error))));
   worker.on('exit', code => lose(new Error(`The thread ended with exit code ${code}.`)));
 
-  const call = (input: unknown) =>
+  const move = (input: unknown, transfer: readonly object[]) =>
     new Promise<unknown>((resolve, reject) => {
       if (lost !== null) {
         reject(lost);
@@ -67,7 +65,7 @@ function openThread(target: Target): Promise<Opened> {
       resolvers[id] = resolve;
       rejecters[id] = reject;
       try {
-        worker.postMessage([id, input] satisfies Request);
+        worker.postMessage([id, input] satisfies Request, transfer as readonly ArrayBuffer[]);
       } catch (error) {
         resolvers[id] = rejecters[id] = null;
         freeIds.push(id);
@@ -76,12 +74,13 @@ function openThread(target: Target): Promise<Opened> {
       }
       if (inFlight++ === 0) worker.ref();
     });
+  const call = (input: unknown) => move(input, NOTHING);
   const close = async () => {
     worker.ref();
     await worker.terminate();
   };
   return ready.then(() => {
     worker.unref();
-    return { call, close };
+    return { call, move, close };
   });
 }

@@ -1,6 +1,7 @@
 /** Three significant digits, with a unit prefix above a thousand: `947`, `91.2k`, `2.31M`. */
 export function count(value: number): string {
   if (!Number.isFinite(value)) return '–';
+  if (value === 0) return '0';
   if (value >= 999.5e3) return `${digits(value / 1e6)}M`;
   if (value >= 999.5) return `${digits(value / 1e3)}k`;
   return digits(value);
@@ -32,4 +33,15 @@ export function range(from: number, to: number, print: (value: number) => string
 function digits(value: number): string {
   const size = Math.abs(value);
   return value.toFixed(size >= 99.95 || size === 0 ? 0 : size >= 9.995 ? 1 : size >= 0.0995 ? 2 : 3);
+}
+
+export type Unit = '1/s' | 'µs' | 'ms' | 'MiB' | '×' | '';
+
+/** A figure with its unit, three significant digits. */
+export function figure(value: number, unit: Unit): string {
+  if (!Number.isFinite(value)) return '–';
+  if (unit === 'µs') return microseconds(value);
+  if (unit === 'ms') return microseconds(value * 1000);
+  if (unit === '×') return times(value);
+  return unit === 'MiB' ? `${digits(value)} MiB` : count(value);
 }

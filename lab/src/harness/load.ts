@@ -1,4 +1,3 @@
-import { watchCpu } from './cpu.ts';
 import { median, quantile } from './stats.ts';
 
 /** A constant number of calls in flight: as soon as one has settled the next is made. */
@@ -11,17 +10,20 @@ export interface Load {
 
 export interface Rate {
   readonly callsPerSecond: number;
-  /** CPU time of all threads of the process for each call, in microseconds. */
-  readonly cpuUsPerCall: number;
-  /** Cores that other processes kept busy meanwhile. */
-  readonly othersCores: number;
+  /** CPU time of the calling thread for each call, and of all others of the process, in microseconds. */
+  readonly hostCpuUs: number;
+  readonly laneCpuUs: number;
 }
 
 export interface Latency {
   readonly p50Us: number;
   readonly p99Us: number;
-  readonly samples: number;
+  readonly maxUs: number;
+  /** Percentiles and what they came to, in microseconds. */
+  readonly distribution: readonly (readonly [percentile: number, us: number])[];
 }
+
+const PERCENTILES = [1, 5, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 100];
 
 /** The clock is read once in so many calls, so that reading it costs the fast contenders nothing. */
 const CALLS_PER_CLOCK_READ = 32;
@@ -45,7 +47,7 @@ export async function measureRate(
   let next = 0;
   let done = 0;
   let open = true;
-  let share = watchCpu();
+  let cpu = cpuNow();
   let fromDone = -1;
   let windowDone = 0;
   let windowAt = 0;
@@ -56,7 +58,7 @@ export async function measureRate(
     if (now < windowEnds) return;
     if (fromDone < 0) {
       fromDone = done;
-      share = watchCpu();
+      cpu = cpuNow();
     } else {
       rates.push(((done - windowDone) / (now - windowAt)) * 1000);
       if (rates.length === plan.windows) open = false;
@@ -73,8 +75,20 @@ export async function measureRate(
   };
   const strands = Array.from({ length: inFlight }, strand);
   await Promise.all(strands);
-  const { ownUs, othersCores } = share();
-  return { callsPerSecond: median(rates), cpuUsPerCall: ownUs / (done - fromDone), othersCores };
+  const now = cpuNow();
+  const calls = done - fromDone;
+  const host = now.host - cpu.host;
+  return {
+    callsPerSecond: median(rates),
+    hostCpuUs: host / calls,
+    laneCpuUs: Math.max(0, now.all - cpu.all - host) / calls,
+  };
+}
+
+/** CPU time so far, in microseconds: of this thread, and of all threads of the process. */
+function cpuNow(): { readonly host: number; readonly all: number } {
+  const sum = ({ user, system }: NodeJS.CpuUsage) => user + system;
+  return { host: sum(process.threadCpuUsage()), all: sum(process.cpuUsage()) };
 }
 
 /** Keeps the same load up and times calls, each from being made to being awaited. */
@@ -105,5 +119,7 @@ export async function measureLatency(load: Load, durationMs: number): Promise<La
   };
   await Promise.all(Array.from({ length: inFlight }, strand));
   const ascending = samples.subarray(0, taken).sort();
-  return { p50Us: quantile(ascending, 0.5) * 1000, p99Us: quantile(ascending, 0.99) * 1000, samples: taken };
+  const us = (percentile: number) => quantile(ascending, percentile / 100) * 1000;
+  const distribution = PERCENTILES.map(percentile => [percentile, us(percentile)] as const);
+  return { p50Us: us(50), p99Us: us(99), maxUs: us(100), distribution };
 }

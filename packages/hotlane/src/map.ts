@@ -163,7 +163,11 @@ export interface ResolvedMapOptions {
  * @param atOnce how many calls the pool's lanes can run at once
  * @throws HotlaneError OPTION
  */
-export function resolveMapOptions(options: MapOptions, atOnce: number): ResolvedMapOptions {
+export function resolveMapOptions(
+  options: MapOptions,
+  atOnce: number,
+  hasDeadline: boolean,
+): ResolvedMapOptions {
   checkObject('map(options)', options, KEYS);
   const { ordered = true, errors = 'throw', signal } = options;
   if (typeof ordered !== 'boolean') refuse('ordered', 'true or false', ordered);
@@ -172,7 +176,7 @@ export function resolveMapOptions(options: MapOptions, atOnce: number): Resolved
   const deadlineMs =
     options.deadlineMs === undefined ? undefined : duration('deadlineMs', options.deadlineMs, 0);
   // A deadline includes waiting: with one, no call is made to wait behind the others of this map.
-  const usual = deadlineMs === undefined ? Math.max(64, 4 * atOnce) : atOnce;
+  const usual = deadlineMs === undefined && !hasDeadline ? Math.max(64, 4 * atOnce) : atOnce;
   const inFlight = integer('inFlight', options.inFlight, usual, 1, Number.MAX_SAFE_INTEGER);
   const wide = ordered ? 4 * inFlight : inFlight;
   const window = integer('window', options.window, wide, inFlight, Number.MAX_SAFE_INTEGER);

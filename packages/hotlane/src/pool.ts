@@ -11,6 +11,7 @@ import { type CallOptions, type ResolvedPoolOptions, resolveCallOptions } from '
 import { Scheduler } from './schedule/scheduler.ts';
 import { rejectWithCallers } from './stack.ts';
 import type { Broadcasts, Calls, FunctionNames, Input, Output, TaskModule } from './types.ts';
+import { OVERDUE } from './worker/executor.ts';
 
 /** What `pool.stats()` tells. All counts are of calls. */
 export interface PoolStats {
@@ -155,7 +156,8 @@ export class LanePool implements Outcomes, FleetOwner {
     if (typeof name !== 'string') {
       throw new HotlaneError('OPTION', `\`map\`: expected a function's name first, got ${show(name)}.`);
     }
-    const resolved = resolveMapOptions(options, this.#options.maxLanes * this.#options.concurrency);
+    const { maxLanes, concurrency } = this.#options;
+    const resolved = resolveMapOptions(options, maxLanes * concurrency, this.#watchAll);
     const fn = this.#number(name);
     const { deadlineMs } = resolved;
     return mapCalls(
@@ -251,7 +253,13 @@ export class LanePool implements Outcomes, FleetOwner {
   #refusal(options: CallOptions | null, bytes: number): { readonly reason: unknown } | null {
     if (this.#state !== 'open') return { reason: this.#closedError() };
     if (options?.signal?.aborted) return { reason: options.signal.reason };
-    if (this.#inFlight >= this.#mostInFlight) return { reason: this.#queueFull() };
+    // Calls that lanes on their way out still run hold no place that others wait for.
+    if (
+      this.#inFlight >= this.#mostInFlight &&
+      this.#inFlight - this.#placement.away() >= this.#mostInFlight
+    ) {
+      return { reason: this.#queueFull() };
+    }
     if (this.#queuedBytes + bytes > this.#options.maxQueuedBytes) return { reason: this.#bytesFull(bytes) };
     return null;
   }
@@ -286,7 +294,7 @@ export class LanePool implements Outcomes, FleetOwner {
     if (failed) {
       this.#failed++;
       // The lane saw that the time is up before we did; it does not know the function's name.
-      const isOverdue = call.deadlineAt > 0 && isHotlaneError(value, 'DEADLINE');
+      const isOverdue = call.deadlineAt > 0 && isHotlaneError(value, 'DEADLINE') && value.message === OVERDUE;
       call.resolve(isOverdue ? rejectWithCallers(this.#overdue(call)) : rejectWithCallers(value, lane?.id));
     } else {
       this.#done++;
@@ -342,6 +350,11 @@ export class LanePool implements Outcomes, FleetOwner {
   #onGraceOver(call: Call, lane: Lane, reason: unknown): void {
     if (call.slot === NOWHERE) return;
     const { graceMs } = call.watch!;
+    if (this.#placement.window?.begun(call) === false) {
+      // Claimed, and its function not begun: it waits for a message, behind another call maybe. It never will begin.
+      call.watch!.timer = this.#clock.setTimer(graceMs, () => this.#onGraceOver(call, lane, reason));
+      return;
+    }
     const cause = new HotlaneError(
       'LANE_LOST',
       `Lane ${lane.id} was ended: \`${this.#names[call.fn]}\` went on for ${graceMs} ms after its call was cancelled.`,
@@ -389,6 +402,13 @@ export class LanePool implements Outcomes, FleetOwner {
   onUp(lane: Lane): void {
     if (this.#placement.window === null) this.#scheduler.addOutlet(lane);
     else this.#scheduler.pump(); // broadcasts may wait for it
+  }
+
+  onLeaving(lane: Lane): void {
+    if (this.#state === 'closed') return; // what it has is sorted when it is gone
+    const calls = [...(this.#placement.window?.recallFrom(lane) ?? []), ...this.#scheduler.unbind(lane)];
+    for (const call of calls) if (call.settled) this.#giveUp(call);
+    this.#scheduler.requeue(calls.filter(call => !call.settled));
   }
 
   onGone(lane: Lane, unstarted: readonly Call[], started: readonly Call[]): void {

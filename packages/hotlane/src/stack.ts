@@ -21,16 +21,22 @@ export async function rejectWithCallers(error: unknown, lane?: number): Promise<
   // After the first turn the caller's promise follows this one; after the second it can be seen that it does.
   await null;
   await null;
-  if (error instanceof Error) {
-    const callers = asyncFrames(new Error());
-    const stack = typeof error.stack === 'string' ? error.stack : '';
-    const own = lane === undefined ? headOf(error, stack) : stack.split(OURS, 1)[0];
-    const mark =
-      lane === undefined ? '' : `\n    ── in lane ${lane}${callers === '' ? '' : ', called from'} ──`;
-    // An error of ours keeps its own frames where nobody is known to await it.
-    if (callers !== '' || lane !== undefined) setStack(error, `${own}${mark}${callers}`);
+  try {
+    if (error instanceof Error) joinCallers(error, lane);
+  } catch {
+    // A `prepareStackTrace` of the user's may throw; the call's own error comes first.
   }
   throw error;
+}
+
+function joinCallers(error: Error, lane: number | undefined): void {
+  const callers = asyncFrames(new Error());
+  const stack = typeof error.stack === 'string' ? error.stack : '';
+  const own = lane === undefined ? headOf(error, stack) : stack.split(OURS, 1)[0];
+  const mark =
+    lane === undefined ? '' : `\n    ── in lane ${lane}${callers === '' ? '' : ', called from'} ──`;
+  // An error of ours keeps its own frames where nobody is known to await it.
+  if (callers !== '' || lane !== undefined) setStack(error, `${own}${mark}${callers}`);
 }
 
 function asyncFrames({ stack }: Error): string {

@@ -85,6 +85,7 @@ function fleet(options: Partial<FleetOptions> = {}) {
     },
     onUp() {},
     onGone() {},
+    onLeaving(): void {},
     onCannotStart: (cause: unknown) => void cannotStart.push(cause),
   };
   const all = new Fleet(

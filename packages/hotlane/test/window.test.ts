@@ -45,7 +45,7 @@ function open({ slots = 8, mostBytes = 1 << 20, seats = 2 } = {}) {
   const window = new SharedWindow(
     platform,
     recorder,
-    { seats, slots, mostBytes, mostValueBytes: 1 << 24 },
+    { seats, slots, inbox: 64, mostBytes, mostValueBytes: 1 << 24 },
     { live: () => true, holds: () => true },
   );
   window.capacity = 1;
@@ -53,7 +53,7 @@ function open({ slots = 8, mostBytes = 1 << 20, seats = 2 } = {}) {
   const ended: unknown[] = [];
   const lane = { id: 1, active: false, end: (cause: unknown) => ended.push(cause) } as unknown as Lane;
   const memory = window.seat(lane, message => posted.push(message));
-  const layout = new Layout(seats, slots);
+  const layout = new Layout(seats, slots, 64);
   const control = new Int32Array(memory.control, 0, layout.words);
   const fn = window.defineFunction('f');
   const encode = (...args: unknown[]) => {

@@ -14,6 +14,7 @@ export const {
 } = Atomics;
 
 const { then: plainThen } = Promise.prototype;
+const { apply } = Reflect;
 
 const { getPrototypeOf, hasOwn } = Object;
 const promisePrototype = Promise.prototype;
@@ -31,5 +32,5 @@ export function whenSettled(
   onValue: (value: unknown) => void,
   onError?: (reason: unknown) => void,
 ): void {
-  plainThen.call(promise, onValue, onError);
+  apply(plainThen, promise, [onValue, onError]);
 }

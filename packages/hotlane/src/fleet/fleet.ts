@@ -20,6 +20,8 @@ export interface FleetOwner {
   /** How many calls the lanes, those that are starting included, can run at once; whenever that changes. */
   onCapacity(calls: number): void;
   onUp(lane: Lane): void;
+  /** A lane takes no more calls, and may run those that it has for a while. */
+  onLeaving(lane: Lane): void;
   /** A lane is gone. `lane.cause` says why, unless it was let go. */
   onGone(lane: Lane, unstarted: readonly Call[], started: readonly Call[]): void;
   /** No lane is up or starting, and the last attempt failed: calls that wait have nobody to wait for. */
@@ -30,6 +32,8 @@ const FIRST_BACKOFF_MS = 100;
 const LONGEST_BACKOFF_MS = 5_000;
 /** A lane that is lost by itself, before it has lived so long or run anything, counts as one that failed to start. */
 const YOUNG_MS = 1_000;
+/** How long a lane that runs nothing may take to confirm that it drained. */
+const LONGEST_DRAIN_MS = 5_000;
 /** So many of those in a row, and calls are no longer kept waiting for the next. */
 const MOST_STILLBORN = 3;
 
@@ -50,6 +54,8 @@ export class Fleet implements LaneEvents {
   readonly #clock: Clock;
   readonly #upSince = new Map<Lane, number>();
   readonly #idleSince = new Map<Lane, number>();
+  /** Lanes that failed to start and are not gone yet. */
+  readonly #failed = new Set<Lane>();
   /** Timers of lanes that start. */
   readonly #starting = new Map<Lane, unknown>();
   #lastId = 0;
@@ -82,9 +88,23 @@ export class Fleet implements LaneEvents {
   }
 
   onEnding(lane: Lane): void {
-    if (lane.state !== 'up') return; // one that fails to start is replaced when it is gone, after a wait
+    if (lane.state === 'starting') this.#onFailedStart(lane);
+    if (lane.state !== 'up') return;
     lane.state = 'draining';
+    this.#owner.onLeaving(lane);
     this.#review();
+  }
+
+  /** It is given up; its thread may take a while to go, in which nobody waits for it. */
+  #onFailedStart(lane: Lane): void {
+    lane.state = 'draining';
+    this.#clock.clearTimer(this.#starting.get(lane));
+    this.#starting.delete(lane);
+    if (this.#closed || lane.cause === undefined) return;
+    this.#failed.add(lane);
+    this.#backOff();
+    this.#tellCapacity();
+    if (this.#strength() === 0) this.#owner.onCannotStart(lane.cause);
   }
 
   onEnded(lane: Lane, unstarted: readonly Call[], started: readonly Call[]): void {
@@ -92,7 +112,8 @@ export class Fleet implements LaneEvents {
     const since = this.#upSince.get(lane);
     const idle = !lane.active && started.length === 0;
     const young = since === undefined || (idle && this.#clock.now() - since < YOUNG_MS);
-    const failed = lane.cause !== undefined && young && !this.#closed;
+    // One that failed to start was counted when it was ended.
+    const failed = lane.cause !== undefined && young && !this.#closed && !this.#failed.delete(lane);
     lane.state = 'ended';
     this.lanes.splice(this.lanes.indexOf(lane), 1);
     this.#upSince.delete(lane);
@@ -168,6 +189,7 @@ export class Fleet implements LaneEvents {
   retire(lane: Lane): void {
     if (lane.state !== 'up') return;
     lane.state = 'draining';
+    this.#owner.onLeaving(lane);
     this.#review();
     lane.drain();
   }
@@ -214,6 +236,10 @@ export class Fleet implements LaneEvents {
       } else if (spare > 0 && now - (this.#idleSince.get(lane) ?? now) >= this.#options.lingerMs) {
         spare--;
         this.retire(lane);
+        // An idle lane drains at once. One that does not answer is broken, and would keep its place for ever.
+        this.#clock.setTimer(LONGEST_DRAIN_MS, () => {
+          if (lane.state === 'draining') lane.end(undefined);
+        });
       }
     }
   }

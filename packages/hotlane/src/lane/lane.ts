@@ -83,6 +83,8 @@ export interface Placement {
   createLane(id: number, events: LaneEvents): Lane;
   /** Calls that lanes are running now. */
   running(): number;
+  /** Those of them that lanes on their way out run. */
+  away(): number;
   /** All calls that were handed over and have not finished. */
   handed(): Call[];
   /** `Demand.holds` may have changed. */
@@ -104,6 +106,10 @@ export interface Window extends Outlet {
   capacity: number;
   /** The lane that has claimed a call, or null while none has. */
   laneOf(call: Call): Lane | null;
+  /** Whether a call's function has begun. */
+  begun(call: Call): boolean;
   /** Takes back all calls that no lane has claimed, those bound to a lane left out. */
   recallAll(): Call[];
+  /** Takes back the calls that are bound to a lane and that it has not claimed, broadcasts left out. */
+  recallFrom(lane: Lane): Call[];
 }

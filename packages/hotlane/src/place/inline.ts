@@ -78,6 +78,12 @@ export class InlinePlacement implements Placement {
     return running;
   }
 
+  away(): number {
+    let away = 0;
+    for (const lane of this.#lanes) if (lane.state === 'draining') away += lane.running();
+    return away;
+  }
+
   handed(): Call[] {
     return [...this.#lanes].flatMap(lane => lane.handed());
   }

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { createRequire, isBuiltin } from 'node:module';
 import { join, resolve as resolvePath } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -135,7 +135,7 @@ function describeMissingPackage(name: string): string {
 /** The `module.exports` of a CommonJS module: its functions are all exports, also those `import` cannot see. */
 function commonJsExports(url: string): object | null {
   if (!url.startsWith('file:')) return null;
-  const loaded = createRequire(url).cache[fileURLToPath(url)];
+  const loaded = createRequire(url).cache[realpathSync(fileURLToPath(url))];
   if (loaded === undefined) return null;
   const exports: unknown = loaded.exports;
   if (typeof exports === 'function') return { ...exports, default: exports };

@@ -1,13 +1,18 @@
 import { availableParallelism } from 'node:os';
 import type { Clock } from '../lane/clock.ts';
 
-/** What Node gives to hosts and lanes alike. */
+/**
+ * What Node gives to hosts and lanes alike. Taken once: fake timers of a test, on the host or in a task, must not
+ * stop a pool.
+ */
+const { setTimeout, clearTimeout, setInterval, clearInterval, setImmediate, performance } = globalThis;
+const elapsed = performance.now.bind(performance);
 
 // `performance.now()` counts from each thread's own start; with this it is the same clock everywhere.
-const origin = Number(process.hrtime.bigint()) / 1e6 - performance.now();
+const origin = Number(process.hrtime.bigint()) / 1e6 - elapsed();
 
 export function now(): number {
-  return performance.now() + origin;
+  return elapsed() + origin;
 }
 
 export const clock: Clock = {

@@ -6,7 +6,7 @@ import { type Call, NOWHERE } from '../lane/call.ts';
 import type { Demand, Lane, LaneEvents, LaneState, Outcomes, Placement } from '../lane/lane.ts';
 import type { ResolvedPoolOptions } from '../options.ts';
 import { refuseGreeting } from '../transport/handshake.ts';
-import type { ToHost, ToLane, WindowMemory } from '../transport/layout.ts';
+import { LEAST_INBOX, type ToHost, type ToLane, type WindowMemory } from '../transport/layout.ts';
 import { MOST_AHEAD, SharedWindow } from '../transport/window.ts';
 import { clock, clone, cores, KeepAlive, turn } from './node.ts';
 import { nodeCodec } from './node-codec.ts';
@@ -56,7 +56,8 @@ export class ThreadPlacement implements Placement {
     const platform = { clock, codec: nodeCodec, clone, cores, turn, keepAlive: hold };
     const seats = 2 * options.maxLanes; // a lane and its replacement overlap
     const slots = Math.min(MOST_SLOTS, powerOfTwo(MOST_AHEAD + seats * options.concurrency));
-    const limits = { seats, slots, mostBytes: MOST_SHARED_BYTES, mostValueBytes: MOST_VALUE_BYTES };
+    const inbox = powerOfTwo(Math.max(LEAST_INBOX, options.concurrency));
+    const limits = { seats, slots, inbox, mostBytes: MOST_SHARED_BYTES, mostValueBytes: MOST_VALUE_BYTES };
     this.window = new SharedWindow(platform, outcomes, limits, demand);
   }
 
@@ -74,6 +75,10 @@ export class ThreadPlacement implements Placement {
 
   running(): number {
     return this.window.runningInAll();
+  }
+
+  away(): number {
+    return this.window.away();
   }
 
   handed(): Call[] {

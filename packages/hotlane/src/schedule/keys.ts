@@ -75,6 +75,7 @@ export class Keys {
     if (line.first !== call) return null; // cancelled behind another
     line.first = null;
     if (lane !== null) line.lane = lane;
+    if (!takesCalls(line.lane)) line.lane = null; // and nothing should hold on to it
     if (line.waiting > 0) {
       const next = this.#next(line);
       letThrough(line, next);
@@ -119,8 +120,13 @@ export class Keys {
 
 function letThrough(line: Line, call: Call): void {
   line.first = call;
-  if (line.lane !== null && line.lane.state !== 'up') line.lane = null;
+  if (!takesCalls(line.lane)) line.lane = null;
   call.lane = line.lane;
+}
+
+/** One that is starting may have answered a call already: its answer can be here before its word that it is up. */
+function takesCalls(lane: Lane | null): boolean {
+  return lane !== null && (lane.state === 'up' || lane.state === 'starting');
 }
 
 function isQueued(call: Call): boolean {

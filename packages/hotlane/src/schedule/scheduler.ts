@@ -139,6 +139,13 @@ export class Scheduler {
     return calls;
   }
 
+  /** Takes out the calls that wait for a lane which takes no more, but could run on another. */
+  unbind(lane: Lane): Call[] {
+    const calls = this.takeBound(lane);
+    for (const call of calls) if (call.only) this.#submitTo(lane, call);
+    return calls.filter(call => !call.only);
+  }
+
   /** Takes out the calls that wait for a lane which is gone. */
   takeBound(lane: Lane): Call[] {
     const queue = this.#bound.get(lane);

@@ -65,6 +65,9 @@ function isSame(a: any, b: any): boolean {
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
   if (Object.prototype.toString.call(a) !== Object.prototype.toString.call(b)) return false;
   if (a instanceof Date) return a.getTime() === b.getTime();
+  if (a instanceof RegExp || a instanceof URL) return String(a) === String(b);
+  if (a instanceof Error) return a.name === b.name && a.message === b.message && isSame({ ...a }, { ...b });
+  if (a instanceof ArrayBuffer) return isSame(new Uint8Array(a), new Uint8Array(b));
   if (a instanceof Map || a instanceof Set) return isSame([...a], [...b]);
   const keys = Object.keys(a);
   return (

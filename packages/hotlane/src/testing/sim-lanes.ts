@@ -121,7 +121,22 @@ export class SimPlacement implements Placement, Window {
   room(): number {
     let shared = 0;
     for (const call of this.held.keys()) if (call.lane === null) shared++;
-    return this.capacity === 0 ? 0 : this.capacity + this.ahead - shared;
+    return this.capacity === 0 ? 0 : this.capacity + this.ahead - shared + this.away();
+  }
+
+  away(): number {
+    let away = 0;
+    for (const [call, { lane }] of this.held) if (call.lane === null && lane?.state === 'draining') away++;
+    return away;
+  }
+
+  begun(call: Call): boolean {
+    const status = this.held.get(call)?.status;
+    return status === 'started' || status === 'done';
+  }
+
+  recallFrom(lane: Lane): Call[] {
+    return [...this.held.keys()].filter(call => call.lane === lane && !call.only && lane.recall(call));
   }
 
   hand(call: Call): void {

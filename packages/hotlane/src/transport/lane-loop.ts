@@ -29,7 +29,6 @@ import {
   HOST_ASLEEP,
   HOST_DEFINED,
   HOST_LOG_BYTES,
-  INBOX,
   INBOX_HEAD,
   INBOX_TAIL,
   LANE_DEFINED,
@@ -76,6 +75,8 @@ const MOST_UNTIMED = 64;
 const SPIN_MS = 0.05;
 /** Looks at the queue between two looks at the clock. */
 const SPINS_PER_LOOK = 128;
+/** A clock that stands still must not keep a lane spinning. */
+const MOST_LOOKS = 1_000;
 /** After spins in vain, chances to spin are let pass: 2, then 6, 14, up to this many. */
 const MOST_SKIPPED_SPINS = 30;
 /** Work that comes sooner after the last, the way from sleep included, makes spinning worth while again. */
@@ -152,7 +153,7 @@ export class LaneLoop implements Answers, InvocationHost {
     this.#tasks = tasks;
     this.laneId = options.laneId;
     this.#concurrency = options.concurrency;
-    const layout = new Layout(memory.seats, memory.slots);
+    const layout = new Layout(memory.seats, memory.slots, memory.inbox);
     this.#layout = layout;
     const control = new Int32Array(memory.control, 0, layout.words);
     this.#control = control;
@@ -324,7 +325,7 @@ export class LaneLoop implements Answers, InvocationHost {
     const bound = BOUND | seat;
     let own = control[this.#mine + INBOX_TAIL];
     while (own !== atomicLoad(control, this.#mine + INBOX_HEAD)) {
-      const slot = control[this.#layout.inbox(this.#seat) + (own & (INBOX - 1))];
+      const slot = control[this.#layout.inbox(this.#seat) + (own & this.#layout.inboxMask)];
       own = (own + 1) | 0;
       // Against a recall; as below.
       const state = this.#layout.slot0 + slot * SLOT_WORDS;
@@ -382,9 +383,10 @@ export class LaneLoop implements Answers, InvocationHost {
     atomicOr(control, sign, this.#maskBit);
     const until = this.#platform.now() + SPIN_MS;
     let found = false;
+    let looks = 0;
     do {
       for (let i = 0; i < SPINS_PER_LOOK && !found; i++) found = this.#hasWork();
-    } while (!found && this.#platform.now() < until);
+    } while (!found && ++looks < MOST_LOOKS && this.#platform.now() < until);
     atomicAnd(control, sign, ~this.#maskBit);
     if (found) {
       this.#spinsInVain = 0;

@@ -17,7 +17,7 @@ import type { Greeting } from './handshake.ts';
  *              SPINNING     a bit per seat: free, and looking for work      the lane
  *     seats    two lines each. The lane's: INBOX_TAIL, REPLY_HEAD, LANE_DEFINED, SERVICE.
  *              The host's: BELL (also rung by lanes), INBOX_HEAD, REPLY_TAIL
- *     inboxes  INBOX words per seat: slots of calls that only this lane may take
+ *     inboxes  so many words per seat: slots of calls that only this lane may take
  *     ring     2 × SLOTS words: slots in the order of publication
  *     cancel   a word per slot: 1 when its call was cancelled
  *     serial   a word per slot: counts its calls, so that a late message is not taken for a later one's
@@ -94,8 +94,8 @@ export const INBOX_HEAD = LINE + 1;
 export const REPLY_TAIL = LINE + 2;
 const SEAT_WORDS = 2 * LINE;
 
-/** How many lane-bound calls can wait in one seat's inbox. A power of two. */
-export const INBOX = 64;
+/** How many lane-bound calls can wait in one seat's inbox at least; more where a lane runs more at once. */
+export const LEAST_INBOX = 64;
 
 export const REPLY_RING_BYTES = 64 * 1024;
 export const LANE_LOG_BYTES = 32 * 1024;
@@ -113,6 +113,7 @@ export class Layout {
   readonly waiting: number;
   readonly spinning: number;
   readonly ringMask: number;
+  readonly inboxMask: number;
   readonly inboxes: number;
   readonly ring: number;
   readonly cancel: number;
@@ -122,8 +123,11 @@ export class Layout {
   readonly words: number;
   readonly #seat0: number;
 
-  /** @param slots a power of two */
-  constructor(seats: number, slots: number) {
+  /**
+   * @param slots a power of two
+   * @param inbox how many calls a seat's inbox takes: a power of two
+   */
+  constructor(seats: number, slots: number, inbox: number) {
     this.seats = seats;
     this.slots = slots;
     this.maskWords = (seats + 31) >> 5;
@@ -134,7 +138,8 @@ export class Layout {
     this.spinning = this.waiting + maskLines;
     this.#seat0 = this.spinning + maskLines;
     this.inboxes = this.#seat0 + seats * SEAT_WORDS;
-    this.ring = this.inboxes + seats * INBOX;
+    this.inboxMask = inbox - 1;
+    this.ring = this.inboxes + seats * inbox;
     this.ringMask = 2 * slots - 1;
     this.cancel = this.ring + 2 * slots;
     this.serial = this.cancel + slots;
@@ -148,7 +153,7 @@ export class Layout {
   }
 
   inbox(seat: number): number {
-    return this.inboxes + seat * INBOX;
+    return this.inboxes + seat * (this.inboxMask + 1);
   }
 }
 
@@ -156,6 +161,7 @@ export class Layout {
 export interface WindowMemory {
   readonly seats: number;
   readonly slots: number;
+  readonly inbox: number;
   /** The control block and, behind its words, the host's definitions log. */
   readonly control: SharedArrayBuffer;
   /** Payload segments so far; later ones are posted before a slot leads to them. */

@@ -21,7 +21,6 @@ import {
   HEAD,
   HOST_DEFINED,
   HOST_LOG_BYTES,
-  INBOX,
   INBOX_HEAD,
   INBOX_TAIL,
   LANE_DEFINED,
@@ -127,18 +126,19 @@ export class SharedWindow implements Window, Sink {
 
   /**
    * @param seats how many lanes there may be at once, those that are on their way out included
+   * @param inbox how many calls for one lane only it may be handed ahead: a power of two
    * @param mostBytes the most shared memory that arguments may take
    * @param mostValueBytes the most that one call's arguments may take
    */
   constructor(
     platform: WindowPlatform,
     outcomes: Outcomes,
-    options: { seats: number; slots: number; mostBytes: number; mostValueBytes: number },
+    options: { seats: number; slots: number; inbox: number; mostBytes: number; mostValueBytes: number },
     demand: Demand,
   ) {
     this.#platform = platform;
     this.#outcomes = outcomes;
-    const layout = new Layout(options.seats, options.slots);
+    const layout = new Layout(options.seats, options.slots, options.inbox);
     this.#layout = layout;
     this.#buffer = new SharedArrayBuffer(layout.words * 4 + HOST_LOG_BYTES);
     this.#control = new Int32Array(this.#buffer, 0, layout.words);
@@ -256,7 +256,25 @@ export class SharedWindow implements Window, Sink {
 
   room(): number {
     if (this.#capacity === 0) return 0;
-    return Math.min(this.#capacity + this.#ahead - this.#held, this.#freeCount);
+    let room = this.#capacity + this.#ahead - this.#held;
+    if (room <= 0) room += this.away();
+    return Math.min(room, this.#freeCount);
+  }
+
+  /** How many calls, those for one lane only left out, are with lanes on their way out: no lane waits for their end. */
+  away(): number {
+    if (!this.#seats.some(isLeaving)) return 0;
+    let away = 0;
+    for (let slot = 0; slot < this.#calls.length; slot++) {
+      if (this.#calls[slot]?.lane === null && isLeaving(this.#holder(slot))) away++;
+    }
+    return away;
+  }
+
+  /** Whether a call's function has begun. */
+  begun(call: Call): boolean {
+    if (call.slot === NOWHERE) return false;
+    return (atomicLoad(this.#control, this.#stateAt(call.slot)) & STATUS_MASK) >= STARTED;
   }
 
   hand(call: Call): void {
@@ -274,14 +292,14 @@ export class SharedWindow implements Window, Sink {
   inboxRoom(seat: number): number {
     const taken =
       this.#seats[seat]!.inboxHead - atomicLoad(this.#control, this.#layout.seat(seat) + INBOX_TAIL);
-    return Math.min(INBOX - (taken | 0), this.#freeCount);
+    return Math.min(this.#layout.inboxMask + 1 - (taken | 0), this.#freeCount);
   }
 
   /** Hands a call to one lane, which alone may take it. */
   handTo(seat: number, call: Call): void {
     const slot = this.#fill(call, BOUND | (seat << STATUS_BITS));
     const holder = this.#seats[seat]!;
-    this.#control[this.#layout.inbox(seat) + (holder.inboxHead & (INBOX - 1))] = slot;
+    this.#control[this.#layout.inbox(seat) + (holder.inboxHead & this.#layout.inboxMask)] = slot;
     holder.inboxHead = (holder.inboxHead + 1) | 0;
     this.#freshInboxes++;
     this.#flushSoon();
@@ -318,6 +336,13 @@ export class SharedWindow implements Window, Sink {
   /** Takes back all calls that no lane has claimed, those bound to a lane left out. */
   recallAll(): Call[] {
     return this.#calls.filter(call => call !== null && call.lane === null && this.recall(call)) as Call[];
+  }
+
+  /** Takes back the calls that a lane has not claimed from its inbox, broadcasts left out. */
+  recallFrom(lane: Lane): Call[] {
+    return this.#calls.filter(
+      call => call !== null && call.lane === lane && !call.only && this.recall(call),
+    ) as Call[];
   }
 
   handed(): Call[] {
@@ -363,8 +388,16 @@ export class SharedWindow implements Window, Sink {
       codec,
     );
     this.#seats[seat] = new Seat(seat, lane, post, reader, new Decoder(codec, definitions));
-    const { seats, slots } = this.#layout;
-    return { seats, slots, control: this.#buffer, segments: [...this.#segments], seat, replies };
+    const { seats, slots, inboxMask } = this.#layout;
+    return {
+      seats,
+      slots,
+      inbox: inboxMask + 1,
+      control: this.#buffer,
+      segments: [...this.#segments],
+      seat,
+      replies,
+    };
   }
 
   /** How many calls a seat's lane has claimed and not answered. */
@@ -712,6 +745,10 @@ export class SharedWindow implements Window, Sink {
     if (service > 0)
       this.#ahead = Math.min(MOST_AHEAD, Math.floor((AHEAD_MS * 16_000 * this.#capacity) / service));
   }
+}
+
+function isLeaving(seat: Seat | null): boolean {
+  return seat !== null && (seat.lane.state === 'draining' || seat.lane.state === 'ended');
 }
 
 const EMPTY_ROOM: Room = {

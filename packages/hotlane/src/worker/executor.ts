@@ -11,6 +11,8 @@ export interface Answers {
 }
 
 const NOTHING: readonly object[] = [];
+/** The host puts the function's name in: other DEADLINE errors are the function's own. */
+export const OVERDUE = 'The call did not finish within its deadline, waiting included.';
 
 /** Runs functions and sees that each gives exactly one answer. Knows nothing of how calls come and go. */
 export class Executor {
@@ -69,7 +71,7 @@ export class Executor {
     if (invocation.overdue) {
       // The function stopped since its time is up, before the host's own timer came to it.
       failed = true;
-      value = new HotlaneError('DEADLINE', 'The call did not finish within its deadline, waiting included.');
+      value = new HotlaneError('DEADLINE', OVERDUE);
     }
     this.#answers.answer(invocation.ticket, failed, value, failed ? NOTHING : transfersOf(value));
   }

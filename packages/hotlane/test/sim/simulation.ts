@@ -52,6 +52,7 @@ class Run implements SimWitness {
   #unsettled = 0;
   #settledTwice = 0;
   #lanesLost = 0;
+  #lastProgress = 0;
   #problem: string | null = null;
 
   constructor(seed: number) {
@@ -62,7 +63,8 @@ class Run implements SimWitness {
     const maxLanes = 1 + random.below(6);
     const minLanes = random.chance(0.5) ? 0 : random.below(maxLanes + 1);
     const maxQueue = random.chance(0.3) ? random.below(30) : Number.POSITIVE_INFINITY;
-    this.#mostAccepted = maxQueue + maxLanes;
+    // As many as lanes can run, and what lanes on their way out (twice as many, at the most) still run.
+    this.#mostAccepted = maxQueue + 3 * maxLanes;
     const deadly = random.chance(0.8);
     const habits: SimHabits = {
       startMs: 20,
@@ -74,7 +76,7 @@ class Run implements SimWitness {
       dieClaimed: deadly ? random.next() * 0.03 : 0,
       dieStarted: deadly ? random.next() * 0.03 : 0,
       dieDone: deadly ? random.next() * 0.03 : 0,
-      exitMs: 5,
+      exitMs: random.chance(0.3) ? 500 : 5,
     };
     const options = {
       placement: 'thread' as const,
@@ -192,7 +194,8 @@ class Run implements SimWitness {
       await null;
       const more = this.#clock.step();
       this.#check();
-      if (more && this.#clock.now() < patience) continue;
+      // As long as answers come it is getting on.
+      if (more && this.#clock.now() < Math.max(patience, this.#lastProgress + LONG_MS)) continue;
       await new Promise(resolve => setImmediate(resolve));
       if (isOver) break;
       if (forced) this.#fail('the pool does not end');
@@ -249,8 +252,10 @@ class Run implements SimWitness {
       if (call.lane === null) waiting++;
       else if (idle.includes(call.lane)) this.#fail(`a call waits for lane ${call.lane.id}, which is idle`);
     }
-    if (waiting > 0 && room > 0) {
-      this.#fail(`${waiting} calls wait in the queue, and the window has room for ${room}`);
+    if (waiting > 0 && (room > 0 || idle.length > 0)) {
+      this.#fail(
+        `${waiting} calls wait in the queue, the window has room for ${room}, and ${idle.length} lanes are idle`,
+      );
     }
   }
 
@@ -285,6 +290,7 @@ class Run implements SimWitness {
   }
 
   event(what: string, call: Call | null, lane: number): void {
+    if (what === 'answers') this.#lastProgress = this.#clock.now();
     if (what === 'dies') this.#lanesLost++;
     if (what === 'answers' && call?.key !== undefined)
       this.#lastLanes.set(call.key, this.#running.get(call)!);

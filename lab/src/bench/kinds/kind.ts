@@ -1,0 +1,30 @@
+import type { Contender, Opened } from '../../contenders/contender.ts';
+import { watchCpu } from '../../harness/cpu.ts';
+import type { CellResult } from '../../harness/study.ts';
+import type { Plan } from '../plan.ts';
+
+/** A way to measure. Runs in the child process. */
+export interface Kind {
+  run(contender: Contender, plan: Plan): Promise<CellResult>;
+}
+
+export const TASKS = new URL('../tasks/tasks.ts', import.meta.url).href;
+
+/** Opens a contender, measures, and closes it; adds what other processes did meanwhile. */
+export async function measured(
+  contender: Contender,
+  fn: string,
+  threads: number | 'adaptive',
+  measure: (opened: Opened) => Promise<Omit<CellResult, 'othersCores'>>,
+): Promise<CellResult> {
+  const opened = await contender.open({ module: TASKS, fn, threads });
+  const share = watchCpu();
+  const result = await measure(opened);
+  const { othersCores } = share();
+  await opened.close();
+  return { ...result, othersCores };
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise(resolve => setTimeout(resolve, ms));
+}

@@ -1,0 +1,59 @@
+/** The functions that the bench calls. Each takes one argument, so that every contender can call it. */
+
+import { createHash } from 'node:crypto';
+import { brotliCompressSync, constants } from 'node:zlib';
+import { marked } from 'marked';
+
+export function increment(x: number): number {
+  return x + 1;
+}
+
+export function echo(value: unknown): unknown {
+  return value;
+}
+
+/** Something to do that takes the same time wherever it runs: some nanoseconds for each round. */
+export function spin(rounds: number): number {
+  let sum = 0;
+  for (let i = 0; i < rounds; i++) sum = (Math.imul(sum, 31) + i) | 0;
+  return sum;
+}
+
+export function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+export function parseJson(text: string): number {
+  return (JSON.parse(text) as unknown[]).length;
+}
+
+export function brotli(text: string): number {
+  return brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }).length;
+}
+
+export function renderMarkdown(text: string): number {
+  return (marked.parse(text) as string).length;
+}
+
+/** Milliseconds on a clock that all threads share. */
+export function sharedNow(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}
+
+/** Blocks for so many milliseconds; tells when it was done. */
+export function block(ms: number): number {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
+  return sharedNow();
+}
+
+export function length(value: ArrayBuffer): number {
+  return value.byteLength;
+}
+
+let ticks = 0;
+/** Starts a timer of every 5 ms in the lane; 0 asks how often it fired. */
+export function ticking(everyMs: number): number {
+  if (everyMs > 0) setInterval(() => ticks++, everyMs).unref();
+  return ticks;
+}

@@ -1,0 +1,35 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, statSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { watchCpu } from '../harness/cpu.ts';
+import { quantile } from '../harness/stats.ts';
+import type { CellResult } from '../harness/study.ts';
+
+const source = fileURLToPath(new URL('./ping-pong.c', import.meta.url));
+const folder = fileURLToPath(new URL('../../out/native/', import.meta.url));
+const binary = `${folder}ping-pong`;
+
+/** Whether this machine can build and run it: it has a C compiler and Linux's futex. */
+export function hasNative(): boolean {
+  return process.platform === 'linux' && spawnSync('cc', ['--version']).status === 0;
+}
+
+/** Builds it if it is older than its source. */
+export function buildNative(): void {
+  const built = statSync(binary, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  if (built > statSync(source).mtimeMs) return;
+  mkdirSync(folder, { recursive: true });
+  execFileSync('cc', ['-O2', '-pthread', '-o', binary, source]);
+}
+
+/** @param how each side waits for the other */
+export function pingPong(how: 'futex' | 'spin', rounds: number): CellResult {
+  const share = watchCpu();
+  const text = execFileSync(binary, [how, `${rounds}`], { encoding: 'utf8', maxBuffer: 2 ** 28 });
+  const ascending = Float64Array.from(text.trimEnd().split('\n'), Number).sort();
+  const us = (part: number) => quantile(ascending, part) / 1000;
+  const mean = ascending.reduce((sum, ns) => sum + ns, 0) / ascending.length;
+  const figures = { rate: 1e9 / mean, p50: us(0.5), p99: us(0.99), max: us(1) };
+  const { othersCores } = share();
+  return { figures, othersCores: Math.max(0, othersCores - 2) }; // its two threads are no others
+}
