@@ -53,6 +53,36 @@ for (const placement of PLACEMENTS) {
       port1.close();
     });
 
+    it('carry large results of every kind: texts, views with offsets, several in one value', async () => {
+      await using pool = tasksPool({ placement, lanes: 1 });
+      const floats = Float64Array.from({ length: 40_000 }, (_, i) => i / 3);
+      const value = {
+        text: 'é'.repeat(70_000),
+        wide: 'ж'.repeat(70_000),
+        floats: floats.subarray(5, 30_000),
+        view: new DataView(new Uint8Array(200_000).fill(3).buffer, 8, 150_000),
+        buffer: Buffer.alloc(300_000, 'ab'),
+        small: new Uint8Array([1, 2, 3]),
+        map: new Map([
+          ['same', floats],
+          ['again', floats],
+        ]),
+      };
+      for (let round = 0; round < 30; round++) {
+        const results = await Promise.all([
+          pool.call.echo(value),
+          pool.call.echo(value.text),
+          pool.call.add(1, 1),
+        ]);
+        assert.deepEqual(results, [value, value.text, 2]);
+        const [back] = results as [typeof value];
+        assert.equal(back.map.get('same'), back.map.get('again'));
+        assert.ok(Buffer.isBuffer(back.buffer) && back.floats.buffer.byteLength === 29_995 * 8);
+      }
+      const error = await pool.call.throwWith('data', new Uint8Array(200_000).fill(9)).catch(e => e);
+      assert.equal((error as { data: Uint8Array }).data[199_999], 9);
+    });
+
     it('carry values of any size both ways at once', async () => {
       await using pool = tasksPool({ placement, lanes: 2 });
       const sizes = [0, 1, 100, 16_000, 16_384, 70_000, 1 << 20, 5_000_000, 40_000_000];

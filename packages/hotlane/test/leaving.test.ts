@@ -24,7 +24,7 @@ describe('while a lane on its way out goes on', () => {
     const stop = new AbortController();
     const shared = counters();
     const runaway = assert.rejects(
-      pool.with({ signal: stop.signal, graceMs: 20 }).markAndWait(shared, 0, 2),
+      pool.with({ signal: stop.signal, graceMs: 700 }).markAndWait(shared, 0, 2),
       reason => reason === 'stop',
     );
     const long = pool.call.markAndWait(shared, 0, 1);

@@ -50,7 +50,9 @@ export function load(options: LoadOptions): Kind {
         await verify();
         const end = options.hostBusy === undefined ? () => {} : keepHostBusy(options.hostBusy);
         const neighbour = options.machineBusy ? await startNeighbour() : null;
-        const rate = await measureRate(target, plan);
+        // Each lane compiles the code for itself, and more lanes than cores take turns at it.
+        const warmUpMs = plan.warmUpMs * Math.max(1, Math.min(8, options.threads) / 2);
+        const rate = await measureRate(target, { ...plan, warmUpMs });
         const latency = await measureLatency(target, plan.latencyMs);
         end();
         neighbour?.kill();

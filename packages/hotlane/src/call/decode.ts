@@ -20,6 +20,8 @@ const NO_SIDE: readonly unknown[] = Object.freeze([]);
 const WINDOW_BYTES = 512;
 /** With no more than this much of the frame left, there is too little to cut from one text. */
 const LITTLE_LEFT = 24;
+/** From so many bytes on it pays not to zero memory that is written over. */
+const LARGE_BYTES = 4_096;
 /** A longer array is not laid out in full before its elements were seen. */
 const DENSE_GAP = 2_048;
 
@@ -476,9 +478,13 @@ export class Decoder {
 
   #ownBuffer(length: number): ArrayBuffer {
     const at = this.#take(length);
-    const bytes = new Uint8Array(length);
+    const bytes = length < LARGE_BYTES ? new Uint8Array(length) : this.#allocate(length);
     this.#platform.copy(bytes, 0, this.#bytes, at, at + length);
-    return bytes.buffer;
+    return bytes.buffer as ArrayBuffer;
+  }
+
+  #allocate(length: number): Uint8Array {
+    return this.#platform.allocate?.(length) ?? new Uint8Array(length);
   }
 
   #readResizable(): ArrayBuffer {

@@ -33,6 +33,7 @@ import type { ShapeNode, ShapeWriter } from './shapes.ts';
 import * as wire from './wire.ts';
 
 const NO_SIDE: readonly unknown[] = Object.freeze([]);
+const NO_BUFFERS: readonly ArrayBuffer[] = Object.freeze([]);
 const NOTHING: Room = emptyRoom();
 /** Objects of a frame are looked up by scanning a list up to this many, in a Map beyond. */
 const SCAN = 16;
@@ -69,6 +70,13 @@ export class Encoder {
    * A fresh array when there are any; else an empty, frozen one.
    */
   side: readonly unknown[] = NO_SIDE;
+  /**
+   * Views of so many bytes or more are not written: a copy of their bytes goes by the side channel, to be moved, so that
+   * the other side takes it over without copying it again.
+   */
+  moveFromBytes = Number.POSITIVE_INFINITY;
+  /** After an encode: those copies. Whoever sends `side` moves them. */
+  moved: readonly ArrayBuffer[] = NO_BUFFERS;
 
   readonly #platform: CodecPlatform;
   readonly #shapes: ShapeWriter;
@@ -83,6 +91,7 @@ export class Encoder {
   #end = 0;
   #transfer: readonly object[] | undefined = undefined;
   #sideValues: unknown[] | undefined = undefined;
+  #moved: ArrayBuffer[] | undefined = undefined;
 
   /** Objects in the order of their numbers. */
   readonly #met: object[] = [];
@@ -155,6 +164,7 @@ export class Encoder {
   release(): void {
     if (this.#busy) return; // a getter's call ends inside another's encoding
     this.side = NO_SIDE;
+    this.moved = NO_BUFFERS;
     this.room = NOTHING;
     this.#enter(NOTHING);
   }
@@ -174,6 +184,7 @@ export class Encoder {
       : inner.encodeValue(value, room, sink, transfer);
     this.room = inner.room;
     this.side = inner.side;
+    this.moved = inner.moved;
     return length;
   }
 
@@ -200,6 +211,7 @@ export class Encoder {
     if (this.#usesReferences) this.#bytes[room.start]! |= wire.REFERENCES;
     this.room = room;
     this.side = this.#sideValues ?? NO_SIDE;
+    this.moved = this.#moved ?? NO_BUFFERS;
     return at - room.start;
   }
 
@@ -209,6 +221,7 @@ export class Encoder {
     if (this.#metCount > 0) this.#forget(0);
     this.#transfer = undefined;
     this.#sideValues = undefined;
+    this.#moved = undefined;
     this.#usesReferences = false;
     this.#depth = 0;
     this.#trying = 0;
@@ -638,12 +651,24 @@ export class Encoder {
       at = this.#writeVarint(length, this.#writeVarint(view.byteOffset, at));
       return this.#writeVarint(this.#sideIndex(buffer), at);
     }
-    at = this.#writeVarint(byteLength, this.#writeTag(kind, this.#writeTag(wire.VIEW, at)));
     const isBytes = kind === wire.UINT8_KIND || kind === wire.BUFFER_KIND;
-    return this.#writeBytes(
-      isBytes ? (view as Uint8Array) : new Uint8Array(buffer, view.byteOffset, byteLength),
-      at,
-    );
+    const bytes = isBytes ? (view as Uint8Array) : new Uint8Array(buffer, view.byteOffset, byteLength);
+    if (byteLength >= this.moveFromBytes) {
+      const length = kind === wire.DATA_VIEW_KIND ? byteLength : (view as Uint8Array).length;
+      at = this.#writeVarint(0, this.#writeTag(kind, this.#writeTag(wire.VIEW_OF, at)));
+      return this.#writeVarint(this.#sideIndex(this.#copyAside(bytes)), this.#writeVarint(length, at));
+    }
+    at = this.#writeVarint(byteLength, this.#writeTag(kind, this.#writeTag(wire.VIEW, at)));
+    return this.#writeBytes(bytes, at);
+  }
+
+  #copyAside(bytes: Uint8Array): ArrayBuffer {
+    const copy = this.#platform.allocate?.(bytes.length) ?? new Uint8Array(bytes.length);
+    this.#platform.copy(copy, 0, bytes, 0, bytes.length);
+    const buffer = copy.buffer as ArrayBuffer;
+    this.#moved ??= [];
+    this.#moved[this.#moved.length] = buffer;
+    return buffer;
   }
 
   // ── Errors ──────────────────────────────────────────────────────────────────────────────────────

@@ -17,6 +17,8 @@ export interface CodecPlatform {
   /** Writes two bytes per code unit, little endian; lone surrogates survive. */
   writeUtf16(bytes: Uint8Array, text: string, at: number): void;
   readUtf16(bytes: Uint8Array, start: number, end: number): string;
+  /** Bytes that are not zeroed, since they are written over at once; left out where there is no such thing. */
+  allocate?(length: number): Uint8Array;
   /** Copies source[start, end) to target[at, …); the two never overlap. */
   copy(target: Uint8Array, at: number, source: Uint8Array, start: number, end: number): void;
   /**

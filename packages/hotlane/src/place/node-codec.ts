@@ -48,6 +48,7 @@ export const nodeCodec: CodecPlatform = {
     ucs2Write.call(bytes, text, at, text.length * 2);
   },
   readUtf16: (bytes, start, end) => ucs2Slice.call(bytes, start, end),
+  allocate: length => Buffer.allocUnsafeSlow(length),
   /**
    * Where either side is shared, V8 copies a word at a time, Node with memmove: a seventh of the time.
    * Node does that only for a part of a source, so the first byte goes by itself.

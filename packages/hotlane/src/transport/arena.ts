@@ -35,11 +35,14 @@ class Segment {
     this.run = new Int32Array(this.pages);
   }
 
-  /** Finds so many free pages in a row, going on from where it found some last. −1 when there are none. */
+  /**
+   * Finds so many free pages in a row. Single pages are looked for from where one was found last; runs from the
+   * start, so that the same memory serves again while it is in the caches. −1 when there are none.
+   */
   find(pages: number): number {
     const { live } = this;
     let free = 0;
-    let at = this.next;
+    let at = pages === 1 ? this.next : 0;
     for (let seen = 0; seen < this.pages + pages; seen++) {
       if (at === this.pages) {
         at = 0;
@@ -48,7 +51,7 @@ class Segment {
       free = live[at] === 0 ? free + 1 : 0;
       at++;
       if (free === pages) {
-        this.next = at === this.pages ? 0 : at;
+        if (pages === 1) this.next = at === this.pages ? 0 : at;
         return at - pages;
       }
     }

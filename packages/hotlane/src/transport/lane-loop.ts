@@ -34,7 +34,9 @@ import {
   LANE_DEFINED,
   LANE_LOG_BYTES,
   Layout,
+  LEAST_WIDE_RING_BYTES,
   LENGTH,
+  MOST_WIDE_RING_BYTES,
   OFFSET_MASK,
   type OfCall,
   PUBLISHED,
@@ -50,6 +52,9 @@ import {
   type ToHost,
   type ToLane,
   WHERE,
+  WIDE_HEAD,
+  WIDE_RING_RESULTS,
+  WIDE_TAIL,
   type WindowMemory,
 } from './layout.ts';
 import { FAILED, ReplyWriter } from './reply-ring.ts';
@@ -82,6 +87,10 @@ const MOST_SKIPPED_SPINS = 30;
 /** Work that comes sooner after the last, the way from sleep included, makes spinning worth while again. */
 const SOON_MS = 0.15;
 const MOST_RESULT_BYTES = 2 ** 30;
+/** A result's views of so many bytes go by the port, copied once instead of twice: that pays for the message. */
+const MOVE_FROM_BYTES = 128 * 1024;
+/** Results of more bytes than this are written where the next large one is expected. */
+const LARGE_BYTES = 8 * 1024;
 const NOTHING: readonly unknown[] = [];
 
 /**
@@ -113,6 +122,9 @@ export class LaneLoop implements Answers, InvocationHost {
   readonly #decoder: Decoder;
   readonly #encoder: Encoder;
   readonly #writer: ReplyWriter;
+  /** Its second ring, once it had a large result; and whether the last result was one, as the next may be. */
+  #wide: ReplyWriter | null = null;
+  #wasLarge = false;
   readonly #executor: Executor;
   readonly #segments: Memory[] = [];
   /** Tasks by function index. */
@@ -185,6 +197,7 @@ export class LaneLoop implements Answers, InvocationHost {
       codec,
     );
     this.#encoder = new Encoder(codec, ownLog);
+    this.#encoder.moveFromBytes = MOVE_FROM_BYTES;
     this.#writer = new ReplyWriter(
       replies,
       LANE_LOG_BYTES,
@@ -513,8 +526,8 @@ export class LaneLoop implements Answers, InvocationHost {
 
   answer(slot: number, failed: boolean, value: unknown, transfer: readonly object[]): void {
     if (slot === this.#sampled) this.#learn();
-    const writer = this.#writer;
     const encoder = this.#encoder;
+    let writer = this.#wasLarge ? this.#wide! : this.#writer;
     let length: number;
     try {
       length = encoder.encodeValue(value, writer.open(), writer, transfer);
@@ -522,11 +535,19 @@ export class LaneLoop implements Answers, InvocationHost {
       failed = true;
       value = error;
       transfer = [];
-      length = this.#encodeFailure(error);
+      length = this.#encodeFailure(error, writer);
     }
     // Before the reply can be seen, so that no slot has an answer and is not done.
     this.#control[this.#layout.slot0 + slot * SLOT_WORDS] = DONE | (this.#seat << STATUS_BITS);
-    if (!writer.outgrown && encoder.side.length === 0 && transfer.length === 0) {
+    const isPlain = encoder.side.length === 0 && transfer.length === 0;
+    if (writer.outgrown && isPlain && writer === this.#writer) {
+      // It may still find room in the ring for large results, copied once more; the next is written there at once.
+      writer = this.#wideRing(length);
+      const { memory, start } = encoder.room;
+      if (writer.take(memory, start, length, this.#platform.codec)) encoder.release();
+    }
+    this.#wasLarge = length > LARGE_BYTES && this.#wide !== null;
+    if (!writer.outgrown && isPlain) {
       writer.commit(slot, failed ? FAILED : 0, length);
       this.#ringHost();
     } else {
@@ -537,8 +558,7 @@ export class LaneLoop implements Answers, InvocationHost {
   }
 
   /** What a function threw may itself be impossible to encode; then a plain account of it goes instead. */
-  #encodeFailure(error: unknown): number {
-    const writer = this.#writer;
+  #encodeFailure(error: unknown, writer: ReplyWriter): number {
     try {
       return this.#encoder.encodeValue(error, writer.open(), writer, []);
     } catch (worse) {
@@ -550,14 +570,34 @@ export class LaneLoop implements Answers, InvocationHost {
     }
   }
 
+  /** The ring for large results, made when there is the first. */
+  #wideRing(length: number): ReplyWriter {
+    if (this.#wide !== null) return this.#wide;
+    let bytes = LEAST_WIDE_RING_BYTES;
+    while (bytes < length * WIDE_RING_RESULTS && bytes < MOST_WIDE_RING_BYTES) bytes *= 2;
+    const buffer = new SharedArrayBuffer(bytes);
+    // Posted before anything is shown in it; the host looks there from when it has this message.
+    this.#platform.post({ kind: 'ring', buffer });
+    const [head, tail] = [this.#mine + WIDE_HEAD, this.#mine + WIDE_TAIL];
+    this.#wide = new ReplyWriter(
+      memoryOver(buffer),
+      0,
+      this.#control,
+      head,
+      tail,
+      new HeapSink(MOST_RESULT_BYTES),
+    );
+    return this.#wide;
+  }
+
   #postReply(slot: number, failed: boolean, length: number, transfer: readonly object[]): void {
     const { memory, start } = this.#encoder.room;
     const bytes = memory.bytes.slice(start, start + length).buffer as ArrayBuffer;
-    const values = this.#encoder.side;
+    const { side: values, moved } = this.#encoder;
     this.#encoder.release();
     const reply = { kind: 'reply' as const, slot, failed, bytes, length, values };
     try {
-      this.#platform.post(reply, [...transfer, bytes]);
+      this.#platform.post(reply, [...transfer, ...moved, bytes]);
     } catch (error) {
       const refused = new HotlaneError(
         'NOT_CLONEABLE',

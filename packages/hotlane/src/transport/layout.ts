@@ -15,8 +15,8 @@ import type { Greeting } from './handshake.ts';
  *              WAITING      a bit per seat: its calls wait for something,    the lane
  *                           so that it may be busy although it sleeps
  *              SPINNING     a bit per seat: free, and looking for work      the lane
- *     seats    two lines each. The lane's: INBOX_TAIL, REPLY_HEAD, LANE_DEFINED, SERVICE.
- *              The host's: BELL (also rung by lanes), INBOX_HEAD, REPLY_TAIL
+ *     seats    two lines each. The lane's: INBOX_TAIL, REPLY_HEAD, LANE_DEFINED, SERVICE, WIDE_HEAD.
+ *              The host's: BELL (also rung by lanes), INBOX_HEAD, REPLY_TAIL, WIDE_TAIL
  *     inboxes  so many words per seat: slots of calls that only this lane may take
  *     ring     2 × SLOTS words: slots in the order of publication
  *     cancel   a word per slot: 1 when its call was cancelled
@@ -27,6 +27,7 @@ import type { Greeting } from './handshake.ts';
  *   definitions: the host's log, behind the control block, as bytes
  *   segments:    payload arenas, SharedArrayBuffers of their own; the host allocates, writes and frees
  *   replies:     per lane a SharedArrayBuffer: the lane's definitions log, then a ring of bytes (reply-ring.ts)
+ *   wide ring:   a second such ring, which a lane makes when it has its first result that is too large for the first
  *
  * A seat is a place for a lane in this memory; when its lane is gone, another takes it. The window is the
  * ring and the slots: what the host has published and nobody has finished.
@@ -88,16 +89,23 @@ export const REPLY_HEAD = 1;
 export const LANE_DEFINED = 2;
 /** How long functions run, a running mean in units of 1/16 µs; 0 while nothing is known. */
 export const SERVICE = 3;
+/** HEAD of the lane's second ring, for large results. */
+export const WIDE_HEAD = 4;
 /** and in the line that others write. */
 export const BELL = LINE;
 export const INBOX_HEAD = LINE + 1;
 export const REPLY_TAIL = LINE + 2;
+export const WIDE_TAIL = LINE + 3;
 const SEAT_WORDS = 2 * LINE;
 
 /** How many lane-bound calls can wait in one seat's inbox at least; more where a lane runs more at once. */
 export const LEAST_INBOX = 64;
 
 export const REPLY_RING_BYTES = 64 * 1024;
+/** The ring for large results holds so many of the first one, within these bounds. */
+export const WIDE_RING_RESULTS = 8;
+export const LEAST_WIDE_RING_BYTES = 1024 * 1024;
+export const MOST_WIDE_RING_BYTES = 16 * 1024 * 1024;
 export const LANE_LOG_BYTES = 32 * 1024;
 export const HOST_LOG_BYTES = 128 * 1024;
 /** Bytes of the host's log that object shapes may not use, so that functions can always be named. */
@@ -191,6 +199,7 @@ export interface OfCall {
 export type ToHost =
   | { readonly kind: 'up'; readonly greeting: Greeting }
   | { readonly kind: 'failed'; readonly cause: Uint8Array }
+  | { readonly kind: 'ring'; readonly buffer: SharedArrayBuffer }
   | { readonly kind: 'need'; readonly slot: number }
   | {
       readonly kind: 'reply';

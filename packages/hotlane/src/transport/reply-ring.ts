@@ -1,5 +1,6 @@
 import { atomicLoad, atomicStore } from '../call/intrinsics.ts';
 import type { Memory, Room, Sink } from '../call/memory.ts';
+import type { CodecPlatform } from '../call/platform.ts';
 
 /**
  * Results on their way back: a ring of bytes, written by one lane and read by the host.
@@ -65,22 +66,38 @@ export class ReplyWriter implements Sink {
    * ring's start, then heap memory.
    */
   grow(room: Room, used: number, need: number): Room {
-    if (!this.outgrown) {
-      const at = this.#head & this.#mask;
-      const rest = this.#mask + 1 - at;
-      const free = this.#refresh();
-      if (rest < free && free - rest >= HEADER_BYTES + used + need) {
-        // Records are multiples of 8 bytes long, so a header always fits in the rest.
-        this.#words[at >> 2] = SKIP;
-        this.#words[(at >> 2) + 1] = rest - HEADER_BYTES;
-        this.#head = (this.#head + rest) | 0;
-        const { bytes } = room.memory;
-        bytes.copyWithin(this.#base + HEADER_BYTES, room.start, room.start + used);
-        return this.#roomAt(free - rest);
-      }
-    }
+    const atStart = this.outgrown ? null : this.#atStart(room, used, need);
+    if (atStart !== null) return atStart;
     this.outgrown = true;
     return this.#heap.grow(room, used, need);
+  }
+
+  /** Room at the ring's start, with what was written already; null when there is not enough. */
+  #atStart(room: Room, used: number, need: number): Room | null {
+    const at = this.#head & this.#mask;
+    const rest = this.#mask + 1 - at;
+    const free = this.#refresh();
+    if (rest >= free || free - rest < HEADER_BYTES + used + need) return null;
+    // Records are multiples of 8 bytes long, so a header always fits in the rest.
+    this.#words[at >> 2] = SKIP;
+    this.#words[(at >> 2) + 1] = rest - HEADER_BYTES;
+    this.#head = (this.#head + rest) | 0;
+    room.memory.bytes.copyWithin(this.#base + HEADER_BYTES, room.start, room.start + used);
+    return this.#roomAt(free - rest);
+  }
+
+  /**
+   * Takes in a payload that lies elsewhere, as if it had been written here; `commit` then shows it.
+   *
+   * @returns whether there is room for it
+   */
+  take(memory: Memory, start: number, length: number, platform: Pick<CodecPlatform, 'copy'>): boolean {
+    let room = this.open();
+    if (room.end - room.start < length) room = this.#atStart(room, 0, length) ?? room;
+    this.outgrown = room.end - room.start < length;
+    if (this.outgrown) return false;
+    platform.copy(room.memory.bytes, room.start, memory.bytes, start, start + length);
+    return true;
   }
 
   /** Looks how far the host has read. Orders its reads of old records before our writes over them. */

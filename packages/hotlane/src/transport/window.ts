@@ -44,6 +44,8 @@ import {
   type ToHost,
   type ToLane,
   WHERE,
+  WIDE_HEAD,
+  WIDE_TAIL,
   type WindowMemory,
 } from './layout.ts';
 import { FAILED, ReplyReader } from './reply-ring.ts';
@@ -66,6 +68,8 @@ class Seat {
   readonly post: Post;
   readonly reader: ReplyReader;
   readonly decoder: Decoder;
+  /** Its ring for large results, once it has made one. */
+  wide: ReplyReader | null = null;
   inboxHead = 0;
 
   constructor(index: number, lane: Lane, post: Post, reader: ReplyReader, decoder: Decoder) {
@@ -456,6 +460,18 @@ export class SharedWindow implements Window, Sink {
   onMessage(seat: number, message: ToHost): void {
     const from = this.#seats[seat];
     if (from === null) return;
+    if (message.kind === 'ring' && isRing(message.buffer) && from.wide === null) {
+      const at = this.#layout.seat(seat);
+      from.wide = new ReplyReader(
+        memoryOver(message.buffer),
+        0,
+        this.#control,
+        at + WIDE_HEAD,
+        at + WIDE_TAIL,
+      );
+      this.#drainSeat(from);
+      return;
+    }
     if (message.kind === 'need') {
       this.#sendAside(from, seat, message.slot);
       return;
@@ -616,7 +632,12 @@ export class SharedWindow implements Window, Sink {
   }
 
   #drainSeat(seat: Seat): number {
-    const { index, reader } = seat;
+    const arrived = this.#drainRing(seat, seat.reader);
+    return seat.wide === null ? arrived : arrived + this.#drainRing(seat, seat.wide);
+  }
+
+  #drainRing(seat: Seat, reader: ReplyReader): number {
+    const { index } = seat;
     if (!reader.arrived()) return 0;
     let arrived = 0;
     for (;;) {
@@ -756,6 +777,10 @@ const EMPTY_ROOM: Room = {
   start: 0,
   end: 0,
 };
+
+function isRing(buffer: unknown): boolean {
+  return buffer instanceof SharedArrayBuffer && /^10*$/.test(buffer.byteLength.toString(2));
+}
 
 function isUnclaimed(state: number): boolean {
   const status = state & STATUS_MASK;
