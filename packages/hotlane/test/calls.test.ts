@@ -75,7 +75,7 @@ for (const placement of PLACEMENTS) {
           pool.call.add(1, 1),
         ]);
         assert.deepEqual(results, [value, value.text, 2]);
-        const [back] = results as [typeof value];
+        const back = results[0] as typeof value;
         assert.equal(back.map.get('same'), back.map.get('again'));
         assert.ok(Buffer.isBuffer(back.buffer) && back.floats.buffer.byteLength === 29_995 * 8);
       }

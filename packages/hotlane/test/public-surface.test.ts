@@ -80,7 +80,7 @@ describe('the public surface', () => {
       'dist/index.js',
       'dist/index.d.ts',
       'dist/worker/index.js',
-      'dist/place/thread-entry.js',
+      'dist/place/thread-entry.bundle.js',
       'dist/testing/index.js',
       'dist/testing/contract-tasks.js',
       'package.json',
