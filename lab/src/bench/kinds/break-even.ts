@@ -35,7 +35,7 @@ export const breakEven: Kind = {
       const curve: [number, number][] = [];
       for (const us of TASKS_US) {
         const rounds = Math.max(1, Math.round(us * roundsPerUs));
-        const alone = rateAlone(rounds, plan.windowMs);
+        const alone = 1e6 / us; // a plain loop's rate, as calibrated
         const calls = Math.max(8 * IN_FLIGHT, Math.round((plan.windowMs * 2000) / us));
         await rateOf(call, rounds, Math.min(calls, 4 * IN_FLIGHT)); // warm
         curve.push([us, (await rateOf(call, rounds, Math.min(calls, MOST_CALLS))) / alone]);
@@ -58,18 +58,6 @@ function calibrate(): number {
     best = Math.min(best, performance.now() - from);
   }
   return ROUNDS / (best * 1000);
-}
-
-/** Calls/s of a plain loop. */
-function rateAlone(rounds: number, ms: number): number {
-  let calls = 0;
-  const from = performance.now();
-  const end = from + ms;
-  do {
-    for (let i = 0; i < 64; i++) spin(rounds);
-    calls += 64;
-  } while (performance.now() < end);
-  return (calls / (performance.now() - from)) * 1000;
 }
 
 /** Calls/s of so many calls, from the first made to the last answered. */

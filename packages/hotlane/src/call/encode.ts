@@ -92,6 +92,7 @@ export class Encoder {
   #transfer: readonly object[] | undefined = undefined;
   #sideValues: unknown[] | undefined = undefined;
   #moved: ArrayBuffer[] | undefined = undefined;
+  #movedBytes = 0;
 
   /** Objects in the order of their numbers. */
   readonly #met: object[] = [];
@@ -222,6 +223,7 @@ export class Encoder {
     this.#transfer = undefined;
     this.#sideValues = undefined;
     this.#moved = undefined;
+    this.#movedBytes = 0;
     this.#usesReferences = false;
     this.#depth = 0;
     this.#trying = 0;
@@ -653,7 +655,8 @@ export class Encoder {
     }
     const isBytes = kind === wire.UINT8_KIND || kind === wire.BUFFER_KIND;
     const bytes = isBytes ? (view as Uint8Array) : new Uint8Array(buffer, view.byteOffset, byteLength);
-    if (byteLength >= this.moveFromBytes) {
+    if (byteLength >= this.moveFromBytes && this.#movedBytes + byteLength <= MAX_VALUE_BYTES) {
+      this.#movedBytes += byteLength;
       const length = kind === wire.DATA_VIEW_KIND ? byteLength : (view as Uint8Array).length;
       at = this.#writeVarint(0, this.#writeTag(kind, this.#writeTag(wire.VIEW_OF, at)));
       return this.#writeVarint(this.#sideIndex(this.#copyAside(bytes)), this.#writeVarint(length, at));

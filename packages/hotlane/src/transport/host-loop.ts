@@ -17,6 +17,8 @@ export interface Turns {
 /** Answers that take longer than this, in milliseconds, are not worth polling for. */
 const LONGEST_POLL_MS = 0.2;
 const SHORTEST_POLL_MS = 0.02;
+/** Answers of lanes that have to wake first are polled for when they usually come sooner than this, in milliseconds. */
+const LONGEST_WAKE_POLL_MS = 0.1;
 /** Longer gaps count as this long, so that one slow call among short ones does not end the polling. */
 const LONGEST_GAP_MS = 1;
 
@@ -43,6 +45,10 @@ export class HostLoop {
   #quietSince = 0;
   /** How long answers take, in milliseconds: a running mean. */
   #usual = 0.01;
+  /** The same for answers of lanes that had to be rung: they wake first, which may take longer than all else. */
+  #usualRung = LONGEST_WAKE_POLL_MS;
+  /** A sleeping lane was rung since the last answer. */
+  #rang = false;
   #holding = false;
 
   /**
@@ -82,6 +88,14 @@ export class HostLoop {
     this.#state = 'polling';
     this.#quietSince = 0;
     this.#turns.turn(this.#poll);
+  }
+
+  /**
+   * A sleeping lane was rung: its answer takes as long as the waking. To poll through that and then to sleep just as
+   * the answer comes would be the worst of both.
+   */
+  onRung(): void {
+    this.#rang = true;
   }
 
   /** While it sleeps, holds the process as long as somebody waits for a call. (Polling holds it by itself.) */
@@ -128,6 +142,7 @@ export class HostLoop {
 
   /** How long to poll before it sleeps, in milliseconds. */
   #budget(): number {
+    if (this.#rang) return this.#usualRung > LONGEST_WAKE_POLL_MS ? 0 : 2 * this.#usualRung;
     // Answers are far off; or polling would take a core from a lane that works on one.
     if (this.#usual > LONGEST_POLL_MS || this.#lanesAwake() >= this.#turns.cores) return 0;
     return Math.min(LONGEST_POLL_MS, Math.max(SHORTEST_POLL_MS, 4 * this.#usual));
@@ -155,11 +170,14 @@ export class HostLoop {
   }
 
   #learn(): void {
+    const rang = this.#rang;
+    this.#rang = false;
     if (this.#quietSince === 0) {
       this.#usual *= 0.97; // answers were there at once
       return;
     }
     const gap = Math.min(this.#clock.now() - this.#quietSince, LONGEST_GAP_MS);
-    this.#usual += (gap - this.#usual) / 8;
+    if (rang) this.#usualRung += (gap - this.#usualRung) / 8;
+    else this.#usual += (gap - this.#usual) / 8;
   }
 }

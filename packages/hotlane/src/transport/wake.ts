@@ -62,9 +62,12 @@ export class Bells {
    * Wakes up to `count` sleeping lanes, lowest seat first, so that seats nobody needs can linger out. A lane with
    * calls that wait for something may be running one of them just now, whatever its sign says: such lanes are rung
    * only when no others sleep, and then all of them, since one that is busy would keep the call waiting.
+   *
+   * @returns whether any was woken
    */
-  wake(count: number): void {
+  wake(count: number): boolean {
     const { asleep, waiting, maskWords } = this.#layout;
+    const wanted = count;
     let doubtful = 0;
     for (let word = 0; word < maskWords && count > 0; word++) {
       // Ordered after the caller's publication; see the rule above.
@@ -74,11 +77,12 @@ export class Bells {
       doubtful |= unsure;
       count -= this.#wakeIn(word, signs & ~unsure, count);
     }
-    if (count <= 0 || doubtful === 0) return;
+    if (count <= 0 || doubtful === 0) return count < wanted;
     for (let word = 0; word < maskWords; word++) {
       const signs = atomicLoad(this.#control, asleep + word) & atomicLoad(this.#control, waiting + word);
-      this.#wakeIn(word, signs, 32);
+      count -= this.#wakeIn(word, signs, 32);
     }
+    return count < wanted;
   }
 
   #wakeIn(word: number, signs: number, most: number): number {

@@ -573,7 +573,7 @@ export class SharedWindow implements Window, Sink {
       // A lane that is looking for work anyway needs no ring. Should it stop looking before it sees this, it
       // looks again before it sleeps; should it take older work, it rings another lane itself (lane-loop.ts).
       const spinning = this.#bells.spinning();
-      if (fresh > spinning) this.#bells.wake(fresh - spinning);
+      if (fresh > spinning && this.#bells.wake(fresh - spinning)) this.#loop.onRung();
     }
   }
 
