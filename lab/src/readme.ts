@@ -60,12 +60,12 @@ await runCommand(async () => {
 });
 
 function renderSection(results: StudyResults): string {
-  const { machine, rounds, startedAt, command, control } = results;
+  const { machine, rounds, startedAt, control } = results;
   const versions = Object.entries(machine.packages).map(([name, version]) => `${name} ${version}`);
   const names = COLUMNS.map(key => results.contenders[key]?.name ?? key);
   const lines = [
     `${machine.cpu}, ${machine.usableCores} cores, Node ${machine.node.slice(1)}, ${versions.join(', ')}; ${startedAt.slice(0, 10)}; medians of`,
-    `${rounds} interleaved rounds, and how far the rounds lie apart. \`${command.replace(/^node lab\/src\/lab\.ts bench/, 'npm run bench --').replace(/ --( --out \S+)?$/, '')}\` on your machine.`,
+    `${rounds} interleaved rounds, and how far the rounds lie apart. \`npm run bench\` measures your machine.`,
     '',
     `| | ${names.join(' | ')} |`,
     `| --- |${names.map(() => ' ---: |').join('')}`,
@@ -81,7 +81,7 @@ function renderSection(results: StudyResults): string {
       const spread = Math.round(((summary.max - summary.min) / summary.median / 2) * 100);
       return `${figure(summary.median, unit)}${Number.isFinite(spread) && spread > 0 ? ` ±${spread} %` : ''}`;
     });
-    lines.push(`| ${workload.title}${isCalls(title) ? '' : `: ${title}`} | ${cells.join(' | ')} |`);
+    lines.push(`| ${workload.title}: ${title} | ${cells.join(' | ')} |`);
   }
   lines.push('', ...renderLosses(results));
   lines.push(
@@ -93,15 +93,14 @@ function renderSection(results: StudyResults): string {
   return lines.join('\n');
 }
 
-const isCalls = (title: string) => title === 'calls/s';
-
 /** Where others are better, by the figure that each workload is about. */
 function renderLosses({ workloads, ratios, contenders, subject }: StudyResults): string[] {
   const losses = ratios.flatMap(({ workload, contender, ratios: by }) => {
     const metric = Object.keys(workloads[workload]!.metrics)[0]!;
     const ratio = by[metric];
     const isPeer = contender !== 'same-thread' && !contender.startsWith('c-') && contender !== subject;
-    if (!isPeer || ratio === undefined || !(ratio.median < 1 / 1.03)) return [];
+    // Not a number: the other did nothing at all.
+    if (!isPeer || typeof ratio?.median !== 'number' || !(ratio.median < 1 / 1.03)) return [];
     return [`${workloads[workload]!.title}: ${contenders[contender]!.name} by ${times(1 / ratio.median)}`];
   });
   const lines = losses.length === 0 ? ['Nowhere in this run was another way to hand work over better.'] : [];

@@ -6,6 +6,8 @@ export interface Load {
   /** Taken in turn; their number is a power of two. */
   readonly inputs: readonly unknown[];
   readonly inFlight: number;
+  /** Makes an input anew for each call, before the call is timed. */
+  readonly prepare?: () => unknown;
 }
 
 export interface Rate {
@@ -41,7 +43,7 @@ export async function measureRate(
   load: Load,
   plan: { readonly warmUpMs: number; readonly windows: number; readonly windowMs: number },
 ): Promise<Rate> {
-  const { call, inputs, inFlight } = load;
+  const { call, inputs, inFlight, prepare } = load;
   const mask = inputs.length - 1;
   const rates: number[] = [];
   let next = 0;
@@ -69,7 +71,7 @@ export async function measureRate(
   };
   const strand = async () => {
     while (open) {
-      await call(inputs[next++ & mask]);
+      await call(prepare === undefined ? inputs[next++ & mask] : prepare());
       if (++done % CALLS_PER_CLOCK_READ === 0 && open) mark();
     }
   };
@@ -93,7 +95,7 @@ function cpuNow(): { readonly host: number; readonly all: number } {
 
 /** Keeps the same load up and times calls, each from being made to being awaited. */
 export async function measureLatency(load: Load, durationMs: number): Promise<Latency> {
-  const { call, inputs, inFlight } = load;
+  const { call, inputs, inFlight, prepare } = load;
   const mask = inputs.length - 1;
   const every = inFlight === 1 ? 1 : CALLS_PER_SAMPLE;
   const samples = new Float64Array(MOST_SAMPLES);
@@ -105,7 +107,7 @@ export async function measureLatency(load: Load, durationMs: number): Promise<La
   let open = true;
   const strand = async () => {
     while (open) {
-      const input = inputs[next & mask];
+      const input = prepare === undefined ? inputs[next & mask] : prepare();
       if (next++ % every !== 0) {
         await call(input);
         continue;

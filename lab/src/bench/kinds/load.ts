@@ -39,11 +39,14 @@ export function load(options: LoadOptions): Kind {
       measured(contender, options.fn, options.threads, async opened => {
         const inputs = options.inputs();
         const call = callOf(opened, options.fresh);
-        const target = { call, inputs, inFlight: options.inFlight };
+        const target = { call, inputs, inFlight: options.inFlight, prepare: options.fresh };
         const verify = async () => {
           const some = inputs.slice(0, 64);
+          if (options.fresh !== undefined) {
+            await call(options.fresh());
+            return;
+          }
           const outputs = await Promise.all(some.map(input => call(input)));
-          if (options.fresh !== undefined) return;
           for (const [i, input] of some.entries())
             deepStrictEqual(outputs[i], options.expect?.(input) ?? input);
         };
@@ -83,8 +86,8 @@ function callOf(
   if (fresh === undefined) return opened.call;
   const { move } = opened;
   if (move === undefined) throw new TypeError('This contender cannot move values.');
-  return () => {
-    const { input, transfer } = fresh();
+  return made => {
+    const { input, transfer } = made as ReturnType<typeof fresh>;
     return move(input, transfer);
   };
 }
