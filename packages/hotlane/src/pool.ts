@@ -103,7 +103,8 @@ export class LanePool implements Outcomes, FleetOwner {
   /** Idempotent calls that wait to run again, and their timers. */
   readonly #resting = new Map<Call, unknown>();
   readonly #onError: (error: HotlaneError) => void;
-  #toldCalls = false;
+  /** The failure to start that calls heard of last: it needs no other telling. */
+  #toldCause: unknown;
   #state: 'open' | 'closing' | 'closed' = 'open';
   /** Accepted calls that are not finished; and those among them whose promises are unsettled. */
   #inFlight = 0;
@@ -462,10 +463,9 @@ export class LanePool implements Outcomes, FleetOwner {
 
   /** A lane is gone with a cause, and no call has heard of it yet. `onCannotStart` may still tell those that wait. */
   #reportUnlessTold(lane: Lane): void {
-    this.#toldCalls = false;
     queueMicrotask(() => {
-      if (this.#toldCalls || this.#state !== 'open') return;
       const { cause } = lane;
+      if (this.#toldCause === cause || this.#state !== 'open') return;
       const what = cause instanceof Error ? cause.message : String(cause);
       const error = isHotlaneError(cause)
         ? cause
@@ -476,7 +476,7 @@ export class LanePool implements Outcomes, FleetOwner {
 
   onCannotStart(cause: unknown): void {
     for (const call of [...(this.#placement.window?.recallAll() ?? []), ...this.#scheduler.takeAll()]) {
-      this.#toldCalls = true;
+      this.#toldCause = cause;
       const known = isHotlaneError(cause, 'LANE_START');
       const message = known
         ? cause.message

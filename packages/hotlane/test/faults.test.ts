@@ -142,6 +142,16 @@ describe('lanes that are kept although no call was made', () => {
     await pool.close();
   });
 
+  it('and cannot start for calls that wait: those are told, and onError is not', async () => {
+    const errors: HotlaneError[] = [];
+    const pool = createPool('./no-such-module.mjs', { onError: error => void errors.push(error) });
+    await assert.rejects(pool.call.add(1, 1), code('LANE_START'));
+    await until(() => pool.stats().lanes.length === 0);
+    await new Promise(resolve => setTimeout(resolve, 20));
+    assert.deepEqual(errors, []);
+    await pool.close();
+  });
+
   it('tell the process when there is no onError', async () => {
     const warned = new Promise<Error>(resolve => process.once('warning', resolve));
     const pool = createPool('./no-such-module.mjs', { lanes: 1 });
