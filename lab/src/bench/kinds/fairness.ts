@@ -1,7 +1,7 @@
 import type { Opened } from '../../contenders/contender.ts';
 import { quantile } from '../../harness/stats.ts';
 import type { Metric } from '../../harness/study.ts';
-import { type Kind, measured, pause } from './kind.ts';
+import { type Kind, measured, pause, warmUp } from './kind.ts';
 
 export const fairnessMetrics: Readonly<Record<string, Metric>> = {
   p99: { title: 'p99 of the short', better: 'less', unit: 'ms' },
@@ -16,7 +16,7 @@ const SHORT_CALLS = 1_000;
 export const blocked: Kind = {
   run: (contender, plan) =>
     measured(contender, 'block', 2, async opened => {
-      await warm(opened);
+      await warmUp(opened, plan, () => 0, 64);
       const all: number[] = [];
       for (let i = 0; i < Math.max(1, plan.repeats / 10); i++) {
         const long = opened.call(BLOCKED_MS);
@@ -35,7 +35,7 @@ const IN_FLIGHT = 32;
 export const mixed: Kind = {
   run: (contender, plan) =>
     measured(contender, 'block', 2, async opened => {
-      await warm(opened);
+      await warmUp(opened, plan, () => 0, 64);
       const all: number[] = [];
       const end = performance.now() + plan.warmUpMs + plan.latencyMs * 2;
       let made = 0;
@@ -49,10 +49,6 @@ export const mixed: Kind = {
       return { figures: figuresOf(all) };
     }),
 };
-
-async function warm({ call }: Opened): Promise<void> {
-  for (let i = 0; i < 20; i++) await Promise.all(Array.from({ length: 64 }, () => call(0)));
-}
 
 async function timed({ call }: Opened): Promise<number> {
   const from = performance.now();

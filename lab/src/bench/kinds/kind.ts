@@ -25,6 +25,19 @@ export async function measured(
   return { ...result, othersCores };
 }
 
+/** Calls for as long as the plan says, so many at a time: what is measured then runs compiled code. */
+export async function warmUp(
+  { call }: Opened,
+  plan: Plan,
+  input: (i: number) => unknown,
+  inFlight = 1,
+): Promise<void> {
+  const ends = performance.now() + plan.warmUpMs;
+  for (let i = 0; i < 20 || performance.now() < ends; i++) {
+    await Promise.all(Array.from({ length: inFlight }, (_, k) => call(input(k))));
+  }
+}
+
 export function pause(ms: number): Promise<void> {
   return new Promise(resolve => setTimeout(resolve, ms));
 }

@@ -2,7 +2,7 @@ import { watchCpu } from '../../harness/cpu.ts';
 import { quantile } from '../../harness/stats.ts';
 import type { Metric } from '../../harness/study.ts';
 import { sharedNow } from '../tasks/tasks.ts';
-import { type Kind, measured, pause } from './kind.ts';
+import { type Kind, measured, pause, warmUp } from './kind.ts';
 
 export const waitingMetrics: Readonly<Record<string, Metric>> = {
   p50: { title: 'p50', better: 'less', unit: 'µs' },
@@ -15,8 +15,9 @@ const TASK_MS = 20;
 /** Tasks of 20 ms: from done in the lane to settled on the host. */
 export const settling: Kind = {
   run: (contender, plan) =>
-    measured(contender, 'block', 1, async ({ call }) => {
-      await call(1);
+    measured(contender, 'block', 1, async opened => {
+      const { call } = opened;
+      await warmUp(opened, plan, () => 0);
       const gaps: number[] = [];
       const share = watchCpu();
       for (let i = 0; i < plan.repeats; i++) {
@@ -32,8 +33,9 @@ export const settling: Kind = {
 export function afterPause(pauseMs: number, burst: number): Kind {
   return {
     run: (contender, plan) =>
-      measured(contender, 'increment', 1, async ({ call }) => {
-        for (let i = 0; i < 2_000; i++) await call(i);
+      measured(contender, 'increment', 1, async opened => {
+        const { call } = opened;
+        await warmUp(opened, plan, i => i);
         const repeats = Math.max(3, Math.min(plan.repeats * 4, Math.round(plan.idleMs / pauseMs)));
         const took: number[] = [];
         await pause(pauseMs);

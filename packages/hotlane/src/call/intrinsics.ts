@@ -13,6 +13,9 @@ export const {
   waitAsync: atomicWaitAsync,
 } = Atomics;
 
+/** Tests that fake the timers of a host may fake this too, and must not hang its pools. */
+export const soon: (next: () => void) => void = queueMicrotask;
+
 const { then: plainThen } = Promise.prototype;
 const { apply } = Reflect;
 

@@ -93,7 +93,7 @@ export class InlinePlacement implements Placement {
   }
 
   dispose(): void {
-    this.#keepAlive.set(false);
+    this.#keepAlive.dispose();
   }
 
   createLane(id: number, events: LaneEvents): Lane {

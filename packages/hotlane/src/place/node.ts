@@ -26,16 +26,24 @@ export function turn(next: () => void): void {
   setImmediate(next);
 }
 
-/** Holds the process while it is on: one timer that never fires. */
+/**
+ * Holds the process while it is on: one timer that never fires, made when first needed. Pools turn it on and off with
+ * nearly every call that they sleep through, and making a timer costs more than all else of such a call.
+ */
 export class KeepAlive {
   #timer: NodeJS.Timeout | null = null;
 
   set(on: boolean): void {
-    if (on) this.#timer ??= setInterval(() => {}, 2 ** 31 - 1);
-    else if (this.#timer !== null) {
-      clearInterval(this.#timer);
-      this.#timer = null;
-    }
+    if (this.#timer === null) {
+      if (on) this.#timer = setInterval(() => {}, 2 ** 31 - 1);
+    } else if (on) this.#timer.ref();
+    else this.#timer.unref();
+  }
+
+  /** Lets go of the timer; may be called twice. */
+  dispose(): void {
+    clearInterval(this.#timer ?? undefined);
+    this.#timer = null;
   }
 }
 

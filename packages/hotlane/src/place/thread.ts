@@ -42,6 +42,7 @@ export class ThreadPlacement implements Placement {
   readonly #module: string;
   readonly #concurrency: number;
   readonly #heapMb: number;
+  readonly #keepAlive = new KeepAlive();
 
   /**
    * @param module the task module's absolute URL
@@ -51,8 +52,7 @@ export class ThreadPlacement implements Placement {
     this.#module = module;
     this.#concurrency = options.concurrency;
     this.#heapMb = options.heapMb || Math.floor(getHeapStatistics().heap_size_limit / MIB);
-    const keepAlive = new KeepAlive();
-    const hold = (on: boolean) => keepAlive.set(on);
+    const hold = (on: boolean) => this.#keepAlive.set(on);
     const platform = { clock, codec: nodeCodec, clone, cores, turn, keepAlive: hold };
     const seats = 2 * options.maxLanes; // a lane and its replacement overlap
     const slots = Math.min(MOST_SLOTS, powerOfTwo(MOST_AHEAD + seats * options.concurrency));
@@ -91,6 +91,7 @@ export class ThreadPlacement implements Placement {
 
   dispose(): void {
     this.window.dispose();
+    this.#keepAlive.dispose();
   }
 
   createLane(id: number, events: LaneEvents): Lane {

@@ -1,4 +1,4 @@
-import { atomicNotify, atomicStore } from '../call/intrinsics.ts';
+import { atomicNotify, atomicStore, soon } from '../call/intrinsics.ts';
 import type { Clock } from '../lane/clock.ts';
 import type { Demand } from '../lane/lane.ts';
 import { HOST_ASLEEP } from './layout.ts';
@@ -17,8 +17,6 @@ export interface Turns {
 /** Answers that take longer than this, in milliseconds, are not worth polling for. */
 const LONGEST_POLL_MS = 0.2;
 const SHORTEST_POLL_MS = 0.02;
-/** Answers of lanes that have to wake first are polled for when they usually come sooner than this, in milliseconds. */
-const LONGEST_WAKE_POLL_MS = 0.1;
 /** Longer gaps count as this long, so that one slow call among short ones does not end the polling. */
 const LONGEST_GAP_MS = 1;
 
@@ -26,6 +24,9 @@ const LONGEST_GAP_MS = 1;
  * How the host waits for answers: it looks once per turn of its event loop for as long as answers usually
  * take, then sleeps until a lane rings. The usual time is learned from the gaps between calls and answers; a gap
  * that ended in sleep counts with the wake in it, so after a spell of slow calls it is tried again by itself.
+ *
+ * When a sleeping lane had to be rung, it sleeps at once: the lane may well be woken on this very core, and would wait
+ * for as long as the host polls.
  *
  *   idle ──kick──▶ polling ──quiet for too long──▶ asleep
  *    ▲                │ ▲                             │
@@ -40,13 +41,13 @@ export class HostLoop {
   readonly #demand: Demand;
   readonly #sleeper: Sleeper;
   readonly #poll: () => void;
+  readonly #begin: () => void;
+  readonly #arm: () => void;
   #state: 'idle' | 'polling' | 'asleep' = 'idle';
   /** When the quiet began that we are in; 0 when the clock was not read yet. */
   #quietSince = 0;
   /** How long answers take, in milliseconds: a running mean. */
   #usual = 0.01;
-  /** The same for answers of lanes that had to be rung: they wake first, which may take longer than all else. */
-  #usualRung = LONGEST_WAKE_POLL_MS;
   /** A sleeping lane was rung since the last answer. */
   #rang = false;
   #holding = false;
@@ -71,6 +72,12 @@ export class HostLoop {
     this.#lanesAwake = lanesAwake;
     this.#demand = demand;
     this.#poll = () => this.#look();
+    this.#begin = () => {
+      if (this.#state !== 'polling') return;
+      if (this.#rang) this.#sleep();
+      else this.#turns.turn(this.#poll);
+    };
+    this.#arm = () => void this.#sleeper.sleep();
     this.#sleeper = new Sleeper(control, HOST_ASLEEP, () => this.#onRing());
   }
 
@@ -78,7 +85,7 @@ export class HostLoop {
   kick(): void {
     if (this.#state === 'polling') return;
     if (this.#state === 'asleep') {
-      if (this.#usual > LONGEST_POLL_MS) {
+      if (this.#usual > LONGEST_POLL_MS || this.#rang) {
         this.#quietSince = this.#clock.now(); // the wait for this call's answer begins here; a lane will ring
         return;
       }
@@ -87,13 +94,10 @@ export class HostLoop {
     }
     this.#state = 'polling';
     this.#quietSince = 0;
-    this.#turns.turn(this.#poll);
+    soon(this.#begin);
   }
 
-  /**
-   * A sleeping lane was rung: its answer takes as long as the waking. To poll through that and then to sleep just as
-   * the answer comes would be the worst of both.
-   */
+  /** A sleeping lane was rung. */
   onRung(): void {
     this.#rang = true;
   }
@@ -125,6 +129,8 @@ export class HostLoop {
       this.#learn();
       this.#state = 'idle';
       this.reviewHold();
+      // The next sleep is made ready now, after the callers had their answers, and not between a call and its answer.
+      if (!this.#sleeper.waiting) soon(this.#arm);
       return;
     }
     if (arrived > 0) {
@@ -142,9 +148,8 @@ export class HostLoop {
 
   /** How long to poll before it sleeps, in milliseconds. */
   #budget(): number {
-    if (this.#rang) return this.#usualRung > LONGEST_WAKE_POLL_MS ? 0 : 2 * this.#usualRung;
-    // Answers are far off; or polling would take a core from a lane that works on one.
-    if (this.#usual > LONGEST_POLL_MS || this.#lanesAwake() >= this.#turns.cores) return 0;
+    // Answers are far off; or polling would take a core from a lane that wakes, or works, on one.
+    if (this.#rang || this.#usual > LONGEST_POLL_MS || this.#lanesAwake() >= this.#turns.cores) return 0;
     return Math.min(LONGEST_POLL_MS, Math.max(SHORTEST_POLL_MS, 4 * this.#usual));
   }
 
@@ -176,8 +181,8 @@ export class HostLoop {
       this.#usual *= 0.97; // answers were there at once
       return;
     }
+    if (rang) return; // what took time was the waking
     const gap = Math.min(this.#clock.now() - this.#quietSince, LONGEST_GAP_MS);
-    if (rang) this.#usualRung += (gap - this.#usualRung) / 8;
-    else this.#usual += (gap - this.#usual) / 8;
+    this.#usual += (gap - this.#usual) / 8;
   }
 }

@@ -31,11 +31,18 @@ export class Sleeper {
     this.#onRing = onRing;
   }
 
+  /** A waiter is there for the next ring. */
+  get waiting(): boolean {
+    return this.#waiting;
+  }
+
   /**
    * Waits for a ring, if the word is still as expected; false when it no longer is.
    * A waiter left from an earlier sleep serves again, so there is never more than one.
+   *
+   * @param expected left out: whatever the word is now. Then rings count from now on, and to look for work is still to come.
    */
-  sleep(expected: number): boolean {
+  sleep(expected: number = atomicLoad(this.#words, this.#at)): boolean {
     if (this.#waiting) return true;
     const wait = atomicWaitAsync(this.#words, this.#at, expected);
     if (!wait.async) return false;

@@ -2,7 +2,7 @@ import { encodeAlone } from '../call/alone.ts';
 import { Decoder } from '../call/decode.ts';
 import { DefinitionReader, DefinitionWriter } from '../call/definitions.ts';
 import { Encoder } from '../call/encode.ts';
-import { atomicCompareExchange, atomicLoad, atomicStore } from '../call/intrinsics.ts';
+import { atomicCompareExchange, atomicLoad, atomicStore, soon } from '../call/intrinsics.ts';
 import { HeapSink, type Memory, memoryOver, type Room, type Sink } from '../call/memory.ts';
 import type { CodecPlatform } from '../call/platform.ts';
 import { HotlaneError, notCloneable } from '../errors.ts';
@@ -548,7 +548,7 @@ export class SharedWindow implements Window, Sink {
     if (this.#flushing) return;
     this.#flushing = true;
     this.#show();
-    queueMicrotask(this.#flush);
+    soon(this.#flush);
   }
 
   /** Shows the lanes all that was handed over and not shown yet: one store, and one ring for each lane it needs. */
