@@ -35,17 +35,17 @@ export async function benchStudy(): Promise<Study<Plan>> {
     modes: {
       full: {
         rounds: 5,
-        controlRepeats: 10,
+        controlProcesses: 10,
         plan: { warmUpMs: 400, windows: 5, windowMs: 80, latencyMs: 250, repeats: 20, idleMs: 10_000 },
       },
       quick: {
         rounds: 1,
-        controlRepeats: 4,
+        controlProcesses: 4,
         plan: { warmUpMs: 150, windows: 3, windowMs: 50, latencyMs: 100, repeats: 10, idleMs: 1_500 },
       },
       smoke: {
         rounds: 1,
-        controlRepeats: 1,
+        controlProcesses: 1,
         plan: { warmUpMs: 5, windows: 1, windowMs: 5, latencyMs: 5, repeats: 1, idleMs: 50 },
       },
     },

@@ -3,8 +3,8 @@ export type ModeName = 'full' | 'quick' | 'smoke';
 
 export interface Mode<Plan> {
   readonly rounds: number;
-  /** Repeats of the control measurement before and after. */
-  readonly controlRepeats: number;
+  /** Processes of the control measurement, before and after. */
+  readonly controlProcesses: number;
   readonly plan: Plan;
 }
 

@@ -69,7 +69,7 @@ export async function runStudy<Plan>(study: Study<Plan>, args: readonly string[]
   if (given.has('quick') && given.has('smoke'))
     throw new UsageError('Give `--quick` or `--smoke`, not both.');
   const mode: ModeName = given.has('smoke') ? 'smoke' : given.has('quick') ? 'quick' : 'full';
-  const { plan, controlRepeats, rounds: usualRounds } = study.modes[mode];
+  const { plan, controlProcesses, rounds: usualRounds } = study.modes[mode];
   const rounds = wholeNumber(given, 'rounds', 1, 1000) ?? usualRounds;
   const seed = wholeNumber(given, 'seed', 0, 2 ** 32 - 1) ?? freshSeed();
   const out = given.get('out')?.[0] ?? join(repository, 'lab/out', study.name);
@@ -93,7 +93,7 @@ export async function runStudy<Plan>(study: Study<Plan>, args: readonly string[]
   );
   const progress = createProgress();
   progress.begin(study.name, cells.length * rounds);
-  const before = await measureControl(controlRepeats);
+  const before = await measureControl(controlProcesses);
   let started = 0;
   const runs = await runInterleaved<CellSpec<Plan>, CellResult>({
     cells,
@@ -105,7 +105,7 @@ export async function runStudy<Plan>(study: Study<Plan>, args: readonly string[]
     onStart: (cell, round) =>
       progress.update(started++, `round ${round + 1}: ${cell.workload}, ${cell.contender}`),
   });
-  const after = await measureControl(controlRepeats);
+  const after = await measureControl(controlProcesses);
   progress.end();
 
   const summaries = runs.map(summariseCell);

@@ -18,7 +18,7 @@ const FLAGS: Flags = {
 };
 
 const EFFORTS: Readonly<
-  Record<'full' | 'quick', Effort & { readonly leastTokens: number; readonly controlRepeats: number }>
+  Record<'full' | 'quick', Effort & { readonly leastTokens: number; readonly controlProcesses: number }>
 > = {
   full: {
     rounds: 2,
@@ -27,7 +27,7 @@ const EFFORTS: Readonly<
     sampleMs: 2_000,
     tryOutMs: 500,
     leastTokens: 100_000,
-    controlRepeats: 8,
+    controlProcesses: 5,
   },
   quick: {
     rounds: 1,
@@ -36,7 +36,7 @@ const EFFORTS: Readonly<
     sampleMs: 100,
     tryOutMs: 30,
     leastTokens: 2_000,
-    controlRepeats: 2,
+    controlProcesses: 2,
   },
 };
 
@@ -74,14 +74,14 @@ async function start(mode: 'full' | 'quick', seed: number, json: string | null):
   const progress = createProgress();
   const random = seededRandom(seed);
   const files = await findFiles();
-  const before = await measureControl(effort.controlRepeats);
+  const before = await measureControl(effort.controlProcesses);
   const jobs: JobResult[] = [];
   for (const job of [compressJob(files), suggestJob(files, effort.leastTokens)]) {
     const result = await runJob(job, threads, effort, random, progress);
     jobs.push(result);
     process.stdout.write(`${renderJob(result)}\n\n`);
   }
-  const after = await measureControl(effort.controlRepeats);
+  const after = await measureControl(effort.controlProcesses);
 
   const noise = judgeNoise(
     before,
