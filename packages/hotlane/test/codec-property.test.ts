@@ -295,6 +295,7 @@ test('what has no errors in it is deep-equal to what structuredClone makes', () 
 test('arguments arrive as one value of them would, on every platform', () => {
   const pairs = [
     new Pair(),
+    new Pair({ platform: nodeCodec }),
     new Pair({ platform: portablePlatform }),
     new Pair({ readPlatform: portablePlatform }),
     new Pair({ logBytes: 64 }),

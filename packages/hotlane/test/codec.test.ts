@@ -894,6 +894,57 @@ test('shapes differ by the order of their keys, and share what they have in comm
   assert.equal(pair.writer.shapes, 4);
 });
 
+test('a shape that comes often is read by a function of its own, whatever its keys are', () => {
+  const keys = [
+    'plain',
+    'two words',
+    '"',
+    '\\',
+    '\n',
+    '\u2028',
+    '\ud800',
+    '💡',
+    'constructor',
+    'toString',
+    'hasOwnProperty',
+    '',
+    ']:0,[(globalThis.broken=1)]:1,["',
+    '"};globalThis.broken=1;({"',
+    '`,$',
+  ];
+  const pair = new Pair();
+  for (let i = 0; i < 4; i++) {
+    const value = Object.fromEntries(keys.map((key, k) => [key, k === i ? { nested: [i] } : `${key}${i}`]));
+    const copy = pair.trip(value);
+    assertSame(copy, value);
+    assert.deepEqual(Object.keys(copy), keys);
+  }
+  assert.ok(pair.reader.shape(0).reading !== null, 'the loop read all of them');
+  assert.equal((globalThis as any).broken, undefined);
+});
+
+test('objects that refer to each other are built before their contents, also where a function reads their shape', () => {
+  const pair = new Pair();
+  for (let i = 0; i < 4; i++) {
+    const value: any = { name: 'a', self: null };
+    value.self = value;
+    const copy: any = pair.trip(value);
+    assert.equal(copy.self, copy);
+    assertSame(pair.trip({ name: 'b', self: i }), { name: 'b', self: i });
+  }
+});
+
+test('a function for a shape fails as the loop does when the frame ends early or nests too deep', () => {
+  const pair = new Pair();
+  for (let i = 0; i < 4; i++) pair.trip({ in: { in: i } });
+  const whole = pair.encode({ in: { in: { in: 'text' } } });
+  for (let cut = 1; cut < whole.end - whole.start; cut++) {
+    const damaged = frameOf(bytesOf(whole).subarray(0, cut));
+    assert.throws(() => pair.decode(damaged), { code: 'ERR_HOTLANE_PROTOCOL' });
+  }
+  assertSame(pair.trip({ in: { in: 1 } }), { in: { in: 1 } });
+});
+
 test('objects built from one shape do not share values', () => {
   const pair = new Pair();
   pair.trip({ a: 1, b: [1] });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { fixture, PLACEMENTS } from './support.ts';
 
@@ -119,5 +120,14 @@ describe('an idle pool', () => {
       console.log(await pool.call.ticksSoFar() - before);
       await pool.close();`);
     assert.ok(Number(out) >= 20, `${out} ticks of a 10 ms interval in 1 s`);
+  });
+});
+
+describe('a process that forbids code from strings', () => {
+  it('reads objects all the same', async () => {
+    const program = fileURLToPath(fixture('prints-object.mjs'));
+    const flags = ['--conditions=hotlane-source', '--disallow-code-generation-from-strings'];
+    const { stdout } = await promisify(execFile)(process.execPath, [...flags, program], { timeout: 30_000 });
+    assert.equal(stdout.trim(), '{"id":299,"tags":["a",{"b":null}]}');
   });
 });

@@ -77,7 +77,7 @@ export class Decoder {
       if (count === wire.MANY_ARGUMENTS) count = this.#varint();
       if (count > this.#end - this.#at) this.#fail(`it claims ${count} arguments`);
       const args: unknown[] = [];
-      for (let i = 0; i < count; i++) args[i] = this.#read();
+      for (let i = 0; i < count; i++) args[i] = this.read();
       this.#finish();
       return args;
     } catch (error) {
@@ -90,7 +90,7 @@ export class Decoder {
     try {
       if (this.#begin(memory, start, end, side) >> 1 !== 0)
         this.#fail('it has arguments where one value was expected');
-      const value = this.#read();
+      const value = this.read();
       this.#finish();
       return value;
     } catch (error) {
@@ -188,7 +188,8 @@ export class Decoder {
 
   // ── Values ──────────────────────────────────────────────────────────────────────────────────────
 
-  #read(): unknown {
+  /** The next value. Public for `shape-reading.ts` only. */
+  read(): unknown {
     const at = this.#at;
     if (at >= this.#end) this.#fail('it ends early');
     const tag = this.#bytes[at]!;
@@ -326,7 +327,7 @@ export class Decoder {
     const primitive =
       tag >= wire.SMALL_STRING || (tag >= wire.TRUE && tag <= wire.UTF16 && tag !== wire.HOLE);
     if (!primitive) this.#fail('a box has no primitive in it');
-    return this.#add(Object(this.#read()));
+    return this.#add(Object(this.read()));
   }
 
   #readUrl(): unknown {
@@ -377,10 +378,16 @@ export class Decoder {
 
   #readShaped(): object {
     const shape = this.#shapes.shape(this.#view.getUint16(this.#take(2), true));
-    const object = Object.assign({}, shape.template);
-    this.#number(object);
     this.#enter();
-    this.#fillShaped(object, shape);
+    let object: object;
+    if (this.#met === undefined && shape.reading !== null) {
+      object = shape.reading(this);
+    } else {
+      object = { ...shape.template };
+      this.#number(object);
+      this.#fillShaped(object, shape);
+      shape.count();
+    }
     this.#depth--;
     return object;
   }
@@ -392,7 +399,7 @@ export class Decoder {
         this.#at = at + 1;
         delete target[keys[i]!];
       } else {
-        target[keys[i]!] = this.#read();
+        target[keys[i]!] = this.read();
       }
     }
   }
@@ -403,7 +410,7 @@ export class Decoder {
     for (let i = 0; i < count; i++) {
       const key = this.#string();
       if (this.#skip(wire.HOLE)) continue;
-      setData(target, key, this.#read());
+      setData(target, key, this.read());
     }
     return target;
   }
@@ -428,7 +435,7 @@ export class Decoder {
       } else if (tag === wire.REST && loose) {
         return this.#fillRest(array, length);
       } else {
-        array[i] = this.#read();
+        array[i] = this.read();
       }
     }
     if (!loose) return array;
@@ -446,13 +453,13 @@ export class Decoder {
       array.length = length;
     }
     while (!this.#skip(wire.END)) {
-      const key = this.#read();
+      const key = this.read();
       if (typeof key === 'number') {
         if (!(Number.isInteger(key) && key >= 0 && key < length)) this.#fail(`an array has no index ${key}`);
-        array[key] = this.#read();
+        array[key] = this.read();
       } else if (typeof key === 'string' && key !== 'length') {
         const before = array.length;
-        setData(array, key, this.#read());
+        setData(array, key, this.read());
         if (array.length !== before) this.#fail('a named property of an array is an index');
       } else {
         this.#fail('an array has a property that is neither index nor name');
@@ -463,14 +470,14 @@ export class Decoder {
 
   #fillMap(map: Map<unknown, unknown>): Map<unknown, unknown> {
     while (!this.#skip(wire.END)) {
-      const key = this.#read();
-      map.set(key, this.#read());
+      const key = this.read();
+      map.set(key, this.read());
     }
     return map;
   }
 
   #fillSet(set: Set<unknown>): Set<unknown> {
-    while (!this.#skip(wire.END)) set.add(this.#read());
+    while (!this.#skip(wire.END)) set.add(this.read());
     return set;
   }
 
@@ -587,16 +594,16 @@ export class Decoder {
     if ((fields & wire.HAS_NAME) !== 0) setHidden(error, 'name', this.#string());
     if ((fields & wire.HAS_MESSAGE) !== 0) setHidden(error, 'message', this.#string());
     if ((fields & wire.HAS_STACK) !== 0) setHidden(error, 'stack', this.#string());
-    if ((fields & wire.HAS_CAUSE) !== 0) setHidden(error, 'cause', this.#read());
+    if ((fields & wire.HAS_CAUSE) !== 0) setHidden(error, 'cause', this.read());
     if ((fields & wire.HAS_ERRORS) !== 0) {
       const errors: unknown[] = [];
-      while (!this.#skip(wire.END)) errors[errors.length] = this.#read();
+      while (!this.#skip(wire.END)) errors[errors.length] = this.read();
       setHidden(error, 'errors', errors);
     }
     while (!this.#skip(wire.END)) {
       const key = this.#string();
       Object.defineProperty(error, key, {
-        value: this.#read(),
+        value: this.read(),
         writable: true,
         enumerable: true,
         configurable: true,

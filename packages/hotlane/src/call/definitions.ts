@@ -21,12 +21,11 @@ import type { CodecPlatform } from './platform.ts';
 import {
   MAX_SHAPE_KEYS,
   MAX_SHAPES,
-  type ReadShape,
+  ReadShape,
   type ShapeNode,
   type ShapeReader,
   ShapeTrie,
   type ShapeWriter,
-  shapeTemplate,
 } from './shapes.ts';
 
 const FUNCTION = 1;
@@ -250,7 +249,8 @@ export class DefinitionReader implements ShapeReader {
       } else {
         // Assigning to it would set a prototype; no writer makes a shape of it.
         if (texts.includes('__proto__')) this.#fail('a shape has the key __proto__');
-        this.#shapes[this.#shapes.length] = { keys: texts, template: shapeTemplate(texts) };
+        const { readingAfter = Number.POSITIVE_INFINITY } = this.#platform;
+        this.#shapes[this.#shapes.length] = new ReadShape(texts, readingAfter);
       }
       this.#at = at;
     }

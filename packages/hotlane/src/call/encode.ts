@@ -487,7 +487,9 @@ export class Encoder {
   }
 
   #writeProperty(value: object, key: string, at: number): number {
-    return hasOwn.call(value, key) ? this.#write((value as any)[key], at) : this.#writeTag(wire.HOLE, at);
+    if (hasOwn.call(value, key)) return this.#write((value as any)[key], at);
+    this.#usesReferences = true; // so that the decoder builds objects in steps, in which a property may be left out
+    return this.#writeTag(wire.HOLE, at);
   }
 
   #writeInline(value: object, at: number): number {

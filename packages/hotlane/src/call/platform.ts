@@ -31,6 +31,11 @@ export interface CodecPlatform {
    * which takes time linear in the length. Asked about long arrays only.
    */
   isBareArray?(array: readonly unknown[]): boolean;
+  /**
+   * After so many objects of one shape, a function is made that reads such objects (shape-reading.ts). Left out: never,
+   * as where code from strings is forbidden and trying would be reported.
+   */
+  readonly readingAfter?: number;
   /** Undefined where there is none. */
   readonly Buffer?: BufferClass | undefined;
 }

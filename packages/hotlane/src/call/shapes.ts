@@ -14,6 +14,8 @@
  * again, keys and their number are bounded, and nodes that led to no shape are pruned.
  */
 
+import { createReading, type ShapeReading } from './shape-reading.ts';
+
 /** Objects with more keys than this are written with their keys. */
 export const MAX_SHAPE_KEYS = 64;
 /** So are objects with a key longer than this, in UTF-16 code units. */
@@ -55,10 +57,25 @@ export interface ShapeWriter {
 }
 
 /** What a reader knows of a shape. */
-export interface ReadShape {
+export class ReadShape {
   readonly keys: readonly string[];
   /** An object with these keys, to copy: cheaper than to add one key after the other. */
   readonly template: object;
+  /** Reads a whole object, contents first; null until the shape has come often. */
+  reading: ShapeReading | null = null;
+  #untilReading: number;
+
+  /** @param readingAfter `reading` is made when so many objects of this shape were read */
+  constructor(keys: readonly string[], readingAfter: number) {
+    this.keys = keys;
+    this.template = shapeTemplate(keys);
+    this.#untilReading = readingAfter;
+  }
+
+  /** Counts an object that was read without it. */
+  count(): void {
+    if (--this.#untilReading === 0) this.reading = createReading(this.keys);
+  }
 }
 
 /** What the decoder needs. */
@@ -203,7 +220,7 @@ export class ShapeTrie implements ShapeWriter {
  * Builds an object with the given keys whose fields hold any value without changing its layout: V8
  * specialises the layout to the first values it sees, and would do so again and again for copies.
  */
-export function shapeTemplate(keys: readonly string[]): object {
+function shapeTemplate(keys: readonly string[]): object {
   let made: Record<string, unknown> = {};
   for (const filler of [0, 'x', null, 0]) {
     made = {};

@@ -5,7 +5,8 @@
  * frame of arguments   head, value × count, continuation × deferred
  * frame of one value   head, value,         continuation × deferred
  *
- * head           bit 0   REFERENCES: the frame has REF tags, so the decoder must number what it builds
+ * head           bit 0   REFERENCES: the frame has REF tags, so the decoder must number what it builds before it
+ *                        reads what is in it; or properties that are HOLEs
  *                bit 1–7 count of arguments, 127 = a varint follows (0 for one value)
  *
  * value          one tag byte and what the tag says:

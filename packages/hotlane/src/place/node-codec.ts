@@ -75,5 +75,6 @@ export const nodeCodec: CodecPlatform = {
    * there are named properties (or a class), when the answer is a safe "look yourself".
    */
   isBareArray: array => inspect(array, BARE) === `[ ... ${array.length} more items ]`,
+  readingAfter: 100,
   Buffer,
 };
