@@ -12,10 +12,9 @@ const NATIVE_PER_MS = 40;
 serveChild<CellSpec<Plan>, CellResult>(async ({ workload, contender, plan }) => {
   if (contender in NATIVE) {
     buildNative();
-    return pingPong(
-      NATIVE[contender as keyof typeof NATIVE],
-      Math.ceil(plan.latencyMs * NATIVE_PER_MS) + 100,
-    );
+    const { around } = workloads[workload]!;
+    const rounds = around === undefined ? Math.ceil(plan.latencyMs * NATIVE_PER_MS) + 100 : plan.repeats * 2;
+    return pingPong(NATIVE[contender as keyof typeof NATIVE], rounds, around);
   }
   return workloads[workload]!.kind.run(await loadContender(contender), plan);
 });

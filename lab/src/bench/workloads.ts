@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Workload } from '../harness/study.ts';
+import type { Around } from '../native/ping-pong.ts';
 import { breakEven, breakEvenMetrics, breakEvenSeries } from './kinds/break-even.ts';
 import { coldBurst, coldBurstMetrics, coldMetrics, coldStart, memory, memoryMetrics } from './kinds/cold.ts';
 import { blocked, fairnessMetrics, mixed } from './kinds/fairness.ts';
@@ -13,6 +14,8 @@ import { brotli, parseJson, renderMarkdown, sha256 } from './tasks/tasks.ts';
 /** A workload and the way to measure it. */
 export interface Measured extends Workload {
   readonly kind: Kind;
+  /** For the contenders in C: what goes on beside the handing over. Left out: nothing does, and a rate is taken. */
+  readonly around?: Around;
 }
 
 const HANDED = [
@@ -120,10 +123,17 @@ function pausing(pauseMs: number, burst: number, modes: Workload['modes']): Meas
   return {
     group: 'Waiting',
     title: `${what} after a pause of ${pauseMs >= 1_000 ? `${pauseMs / 1_000} s` : `${pauseMs} ms`}`,
-    contenders: ['hotlane', 'piscina-default', 'tinypool', 'post-message'],
+    contenders: [
+      'hotlane',
+      'piscina-default',
+      'tinypool',
+      'post-message',
+      ...(burst === 1 && pauseMs <= 100 ? ['c-futex'] : []),
+    ],
     modes,
     metrics: waitingMetrics,
     kind: afterPause(pauseMs, burst),
+    around: { pauseUs: pauseMs * 1_000 },
   };
 }
 
@@ -200,10 +210,11 @@ export const workloads: Readonly<Record<string, Measured>> = {
   settle: {
     group: 'Waiting',
     title: 'a task of 20 ms: done in the lane to settled on the host',
-    contenders: [...POOLS, 'post-message'],
+    contenders: [...POOLS, 'post-message', 'c-futex'],
     modes: ['quick', 'smoke'],
     metrics: waitingMetrics,
     kind: settling,
+    around: { workUs: 20_000 },
   },
   'pause-1': pausing(1, 1, []),
   'pause-2': pausing(2, 1, ['quick', 'smoke']),

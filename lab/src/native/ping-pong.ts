@@ -22,14 +22,23 @@ export function buildNative(): void {
   execFileSync('cc', ['-O2', '-pthread', '-o', binary, source]);
 }
 
+/** What goes on beside the handing over, in microseconds. */
+export interface Around {
+  /** The host sleeps so long before each round. */
+  readonly pauseUs?: number;
+  /** The worker works so long before it answers; then only the way back is timed. */
+  readonly workUs?: number;
+}
+
 /** @param how each side waits for the other */
-export function pingPong(how: 'futex' | 'spin', rounds: number): CellResult {
+export function pingPong(how: 'futex' | 'spin', rounds: number, around: Around = {}): CellResult {
   const share = watchCpu();
-  const text = execFileSync(binary, [how, `${rounds}`], { encoding: 'utf8', maxBuffer: 2 ** 28 });
+  const args = [how, rounds, around.pauseUs ?? 0, around.workUs ?? 0].map(String);
+  const text = execFileSync(binary, args, { encoding: 'utf8', maxBuffer: 2 ** 28 });
   const ascending = Float64Array.from(text.trimEnd().split('\n'), Number).sort();
   const us = (part: number) => quantile(ascending, part) / 1000;
   const mean = ascending.reduce((sum, ns) => sum + ns, 0) / ascending.length;
-  const figures = { rate: 1e9 / mean, p50: us(0.5), p99: us(0.99), max: us(1) };
+  const figures = { rate: 1e9 / mean, p50: us(0.5), p90: us(0.9), p99: us(0.99), max: us(1) };
   const { othersCores } = share();
   return { figures, othersCores: Math.max(0, othersCores - 2) }; // its two threads are no others
 }
