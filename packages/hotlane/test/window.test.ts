@@ -13,6 +13,7 @@ import {
   Layout,
   PUBLISHED,
   REPLY_HEAD,
+  SERVICE,
   SLOT_WORDS,
   STARTED,
   STATUS_BITS,
@@ -109,6 +110,24 @@ describe('the window', () => {
     assert.equal(control[HEAD], 4, 'the next burst begins anew');
     assert.equal(control[layout.ring + 3], next.slot);
   });
+
+  for (const [runs, microseconds, room] of [
+    ['a microsecond', 1, 2 + 1_000],
+    ['a millisecond', 1_000, 2 + 2],
+    ['twenty milliseconds', 20_000, 2],
+  ] as const) {
+    it(`takes ${room} calls for two lanes whose functions run for ${runs}`, async () => {
+      const { window, memory, layout, control, hand } = open({ slots: 2_048 });
+      hand(1);
+      await null;
+      laneOn(memory, { f: () => 0 });
+      control[layout.seat(memory.seat) + SERVICE] = microseconds * 16;
+      window.capacity = 2;
+      window.vacate(memory.seat); // takes in the answer, and with it how long functions run
+      hand(2);
+      assert.equal(window.room(), room - 1);
+    });
+  }
 
   it('takes back what is published, and nothing that a lane has', async () => {
     const { window, hand, setState } = open();

@@ -25,6 +25,22 @@ export async function measured(
   return { ...result, othersCores };
 }
 
+const CALM_WINDOW_MS = 100;
+/** Of one core. */
+const CALM_SHARE = 0.2;
+const LONGEST_WAIT_MS = 30_000;
+
+/** Waits until the process uses hardly any CPU: then all its threads have started. */
+export async function calm(): Promise<void> {
+  const gaveUpAt = performance.now() + LONGEST_WAIT_MS;
+  for (let share = 1; share > CALM_SHARE && performance.now() < gaveUpAt; ) {
+    const own = watchCpu();
+    await pause(CALM_WINDOW_MS);
+    const { ownUs, wallMs } = own();
+    share = ownUs / 1000 / wallMs;
+  }
+}
+
 /** Calls for as long as the plan says, so many at a time: what is measured then runs compiled code. */
 export async function warmUp(
   { call }: Opened,

@@ -1,7 +1,7 @@
 import { deepStrictEqual } from 'node:assert';
 import { measureLatency, measureRate } from '../../harness/load.ts';
 import type { Metric } from '../../harness/study.ts';
-import { type Kind, measured } from './kind.ts';
+import { calm, type Kind, measured } from './kind.ts';
 
 export interface LoadOptions {
   readonly fn: string;
@@ -51,6 +51,7 @@ export function load(options: LoadOptions): Kind {
             deepStrictEqual(outputs[i], options.expect?.(input) ?? input);
         };
         await verify();
+        if (options.threads > 2) await calm(); // many threads take long to start, and some contenders serve calls meanwhile
         const end = options.hostBusy === undefined ? () => {} : keepHostBusy(options.hostBusy);
         const neighbour = options.machineBusy ? await startNeighbour() : null;
         // Each lane compiles the code for itself, and more lanes than cores take turns at it.

@@ -2,6 +2,7 @@ import { atomicNotify, atomicStore, soon } from '../call/intrinsics.ts';
 import type { Clock } from '../lane/clock.ts';
 import type { Demand } from '../lane/lane.ts';
 import { HOST_ASLEEP } from './layout.ts';
+import { Patience } from './patience.ts';
 import { Sleeper } from './wake.ts';
 
 /** What the loop needs from the platform beside a clock. */
@@ -14,19 +15,13 @@ export interface Turns {
   keepAlive(on: boolean): void;
 }
 
-/** Answers that take longer than this, in milliseconds, are not worth polling for. */
-const LONGEST_POLL_MS = 0.2;
-const SHORTEST_POLL_MS = 0.02;
-/** Longer gaps count as this long, so that one slow call among short ones does not end the polling. */
-const LONGEST_GAP_MS = 1;
+/** How long it polls before it sleeps, in milliseconds. */
+const POLL_MS = 0.2;
 
 /**
- * How the host waits for answers: it looks once per turn of its event loop for as long as answers usually
- * take, then sleeps until a lane rings. The usual time is learned from the gaps between calls and answers; a gap
- * that ended in sleep counts with the wake in it, so after a spell of slow calls it is tried again by itself.
- *
- * When a sleeping lane had to be rung, it sleeps at once: the lane may well be woken on this very core, and would wait
- * for as long as the host polls.
+ * How the host waits for answers: it looks once per turn of its event loop for a while, if that has paid lately
+ * (`Patience`), then sleeps until a lane rings. It polls only while a core is left for it. When a sleeping lane had to be
+ * rung it sleeps at once: the lane may well be woken on this very core, and would wait for as long as the host polls.
  *
  *   idle ──kick──▶ polling ──quiet for too long──▶ asleep
  *    ▲                │ ▲                             │
@@ -44,10 +39,9 @@ export class HostLoop {
   readonly #begin: () => void;
   readonly #arm: () => void;
   #state: 'idle' | 'polling' | 'asleep' = 'idle';
-  /** When the quiet began that we are in; 0 when the clock was not read yet. */
-  #quietSince = 0;
-  /** How long answers take, in milliseconds: a running mean. */
-  #usual = 0.01;
+  readonly #patience = new Patience();
+  /** Until when it polls, should nothing arrive; 0 while nothing has been waited for. */
+  #pollUntil = 0;
   /** A sleeping lane was rung since the last answer. */
   #rang = false;
   #holding = false;
@@ -85,15 +79,12 @@ export class HostLoop {
   kick(): void {
     if (this.#state === 'polling') return;
     if (this.#state === 'asleep') {
-      if (this.#usual > LONGEST_POLL_MS || this.#rang) {
-        this.#quietSince = this.#clock.now(); // the wait for this call's answer begins here; a lane will ring
-        return;
-      }
+      if (this.#rang || !this.#patience.ready) return; // a lane will ring
       // Not asleep any more. A ring that is under way already finds the loop polling, which does no harm.
       atomicStore(this.#control, HOST_ASLEEP, 0);
     }
     this.#state = 'polling';
-    this.#quietSince = 0;
+    this.#pollUntil = 0;
     soon(this.#begin);
   }
 
@@ -125,44 +116,49 @@ export class HostLoop {
   #look(): void {
     if (this.#state !== 'polling') return;
     const arrived = this.#drain();
+    if (arrived > 0) {
+      this.#rang = false;
+      if (this.#pollUntil > 0) this.#patience.rewarded();
+      this.#pollUntil = 0;
+    }
     if (!this.#demand.live()) {
-      this.#learn();
+      this.#rang = false;
       this.#state = 'idle';
       this.reviewHold();
       // The next sleep is made ready now, after the callers had their answers, and not between a call and its answer.
       if (!this.#sleeper.waiting) soon(this.#arm);
-      return;
-    }
-    if (arrived > 0) {
-      this.#learn();
-      this.#quietSince = 0;
-    } else if (this.#quietSince === 0) {
-      this.#quietSince = this.#clock.now();
-    }
-    if (this.#quietSince === 0 || this.#clock.now() - this.#quietSince < this.#budget()) {
+    } else if (arrived > 0 || this.#mayPoll()) {
       this.#turns.turn(this.#poll);
-      return;
+    } else {
+      this.#sleep();
     }
-    this.#sleep();
   }
 
-  /** How long to poll before it sleeps, in milliseconds. */
-  #budget(): number {
-    // Answers are far off; or polling would take a core from a lane that wakes, or works, on one.
-    if (this.#rang || this.#usual > LONGEST_POLL_MS || this.#lanesAwake() >= this.#turns.cores) return 0;
-    return Math.min(LONGEST_POLL_MS, Math.max(SHORTEST_POLL_MS, 4 * this.#usual));
+  /** Nothing has arrived: whether to look again. */
+  #mayPoll(): boolean {
+    // Polling would take a core from a lane that wakes, or works, on it.
+    if (this.#rang || this.#lanesAwake() >= this.#turns.cores) return false;
+    const now = this.#clock.now();
+    if (this.#pollUntil === 0) {
+      if (!this.#patience.take()) return false;
+      this.#pollUntil = now + POLL_MS;
+    } else if (now >= this.#pollUntil) {
+      this.#patience.wasInVain();
+      return false;
+    }
+    return true;
   }
 
   #sleep(): void {
     this.#state = 'asleep';
-    if (this.#quietSince === 0) this.#quietSince = this.#clock.now();
+    this.#pollUntil = 0;
     // The sign first, then another look: see wake.ts.
     atomicStore(this.#control, HOST_ASLEEP, 1);
     const arrived = this.#drain();
     if (arrived > 0 || !this.#demand.live() || !this.#sleeper.sleep(1)) {
       atomicStore(this.#control, HOST_ASLEEP, 0);
       this.#state = 'polling';
-      if (arrived > 0) this.#quietSince = 0;
+      if (arrived > 0) this.#rang = false;
       this.#turns.turn(this.#poll);
       return;
     }
@@ -172,17 +168,5 @@ export class HostLoop {
   #hold(on: boolean): void {
     this.#holding = on;
     this.#turns.keepAlive(on);
-  }
-
-  #learn(): void {
-    const rang = this.#rang;
-    this.#rang = false;
-    if (this.#quietSince === 0) {
-      this.#usual *= 0.97; // answers were there at once
-      return;
-    }
-    if (rang) return; // what took time was the waking
-    const gap = Math.min(this.#clock.now() - this.#quietSince, LONGEST_GAP_MS);
-    this.#usual += (gap - this.#usual) / 8;
   }
 }

@@ -57,6 +57,7 @@ import {
   WIDE_TAIL,
   type WindowMemory,
 } from './layout.ts';
+import { Patience } from './patience.ts';
 import { FAILED, ReplyWriter } from './reply-ring.ts';
 import { Bells, Sleeper } from './wake.ts';
 
@@ -82,10 +83,6 @@ const SPIN_MS = 0.05;
 const SPINS_PER_LOOK = 128;
 /** A clock that stands still must not keep a lane spinning. */
 const MOST_LOOKS = 1_000;
-/** After spins in vain, chances to spin are let pass: 2, then 6, 14, up to this many. */
-const MOST_SKIPPED_SPINS = 30;
-/** Work that comes sooner after the last, the way from sleep included, makes spinning worth while again. */
-const SOON_MS = 0.15;
 const MOST_RESULT_BYTES = 2 ** 30;
 /** A result's views of so many bytes go by the port, copied once instead of twice: that pays for the message. */
 const MOVE_FROM_BYTES = 128 * 1024;
@@ -142,10 +139,7 @@ export class LaneLoop implements Answers, InvocationHost {
   #runSince = 0;
   #runCalls = 0;
   #lookAt = 1;
-  #skipSpins = 0;
-  #spinsInVain = 0;
-  /** When it last went to sleep. */
-  #asleepSince = 0;
+  readonly #patience = new Patience();
   /** It left spinning, or was rung, with a claim: see `#afterClaim`. */
   #mayOweRing = false;
   /** Running mean of how long functions run, in milliseconds, from one call in 64. */
@@ -285,10 +279,6 @@ export class LaneLoop implements Answers, InvocationHost {
     this.#runCalls = 0;
     this.#lookAt = 1;
     this.#runSince = this.#platform.now();
-    if (this.#runSince - this.#asleepSince < SOON_MS) {
-      this.#spinsInVain = 0;
-      this.#skipSpins = 0;
-    }
     this.#work();
   }
 
@@ -384,14 +374,10 @@ export class LaneLoop implements Answers, InvocationHost {
 
   #spin(): boolean {
     if (this.#executor.running > 0) return false;
-    if (this.#skipSpins > 0) {
-      this.#skipSpins--;
-      return false;
-    }
     const control = this.#control;
     // This lane and the others that are awake, and the host if it is: spinning must not take a core from work.
     const busy = this.#bells.awake() + (control[HOST_ASLEEP] === 1 ? 0 : 1);
-    if (busy > this.#platform.cores) return false;
+    if (busy > this.#platform.cores || !this.#patience.take()) return false;
     const sign = this.#layout.spinning + this.#maskWord;
     atomicOr(control, sign, this.#maskBit);
     const until = this.#platform.now() + SPIN_MS;
@@ -402,11 +388,10 @@ export class LaneLoop implements Answers, InvocationHost {
     } while (!found && ++looks < MOST_LOOKS && this.#platform.now() < until);
     atomicAnd(control, sign, ~this.#maskBit);
     if (found) {
-      this.#spinsInVain = 0;
+      this.#patience.rewarded();
       this.#mayOweRing = true;
     } else {
-      this.#spinsInVain = Math.min(this.#spinsInVain + 1, 5);
-      this.#skipSpins = Math.min(MOST_SKIPPED_SPINS, (1 << this.#spinsInVain) - 2);
+      this.#patience.wasInVain();
     }
     return found;
   }
@@ -428,10 +413,7 @@ export class LaneLoop implements Answers, InvocationHost {
     else atomicAnd(control, this.#layout.waiting + this.#maskWord, ~this.#maskBit);
     atomicOr(control, this.#layout.asleep + this.#maskWord, this.#maskBit);
     this.#asleep = true;
-    if (!this.#hasWork() && this.#sleeper.sleep(bell)) {
-      this.#asleepSince = this.#platform.now();
-      return true;
-    }
+    if (!this.#hasWork() && this.#sleeper.sleep(bell)) return true;
     this.#stopSleeping();
     return false;
   }

@@ -85,6 +85,8 @@ class Seat {
 export const MOST_AHEAD = 1024;
 /** How much work the window holds ready per lane, in milliseconds: more than it takes to hand a call over. */
 const AHEAD_MS = 0.5;
+/** Up to this run time a lane finds a next call ready, so that it does not wait for the host after each. */
+const LONGEST_READY_MS = 10;
 const NO_SIDE: readonly object[] = [];
 
 /**
@@ -761,10 +763,12 @@ export class SharedWindow implements Window, Sink {
     return this.#layout.slot0 + slot * SLOT_WORDS + STATE;
   }
 
-  /** Sets how far ahead to publish: as much as the lanes get through in `AHEAD_MS`. */
+  /** Sets how far ahead to publish: as much as the lanes get through in `AHEAD_MS`, and one each unless calls are long. */
   #learn(service: number): void {
-    if (service > 0)
-      this.#ahead = Math.min(MOST_AHEAD, Math.floor((AHEAD_MS * 16_000 * this.#capacity) / service));
+    if (service === 0) return;
+    const perLane = (AHEAD_MS * 16_000) / service;
+    const least = service < LONGEST_READY_MS * 16_000 ? 1 : 0;
+    this.#ahead = Math.min(MOST_AHEAD, Math.floor(Math.max(least, perLane) * this.#capacity));
   }
 }
 
