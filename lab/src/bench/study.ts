@@ -34,7 +34,7 @@ export async function benchStudy(): Promise<Study<Plan>> {
     cellTimeoutMs: 90_000,
     modes: {
       full: {
-        rounds: 5,
+        rounds: 3,
         controlProcesses: 10,
         plan: { warmUpMs: 400, windows: 5, windowMs: 80, latencyMs: 250, repeats: 20, idleMs: 10_000 },
       },
