@@ -15,7 +15,7 @@ const PATCHED = [
   ),
   ...['Array.prototype.push', 'Promise.prototype.then', 'Map.prototype.get', 'Set.prototype.has', 'Math.min'],
   ...['Object.keys', 'Object.assign', 'Object.getPrototypeOf', 'Object.hasOwn', 'Array.isArray'],
-  ...['setImmediate', 'performance.now', 'queueMicrotask', 'String.fromCharCode'],
+  ...['setImmediate', 'performance.now', 'queueMicrotask', 'String.fromCharCode', 'JSON.stringify'],
 ];
 
 /** What a task does to its lane, what becomes of its own call, and whether the lane lives on. */
@@ -89,6 +89,8 @@ describe('a task that', () => {
           pool.call.patch(path, how),
           pool.call.echo({ a: [1, 'two', 3.5] }),
           pool.call.later('x', 1),
+          // So many of one shape that a function is made for it, by then with what the task left of the built-ins.
+          ...Array.from({ length: 120 }, (_, i) => pool.call.echo({ shape: i })),
         ];
         const outcomes = await Promise.allSettled(struck);
         for (const outcome of outcomes) {
@@ -97,6 +99,9 @@ describe('a task that', () => {
         if (outcomes[1].status === 'fulfilled')
           assert.deepEqual(outcomes[1].value, { a: [1, 'two', 3.5] }, path);
         if (outcomes[2].status === 'fulfilled') assert.equal(outcomes[2].value, 'x', path);
+        for (const [i, outcome] of outcomes.slice(3).entries()) {
+          if (outcome.status === 'fulfilled') assert.deepEqual(outcome.value, { shape: i }, path);
+        }
         await pool.call.exit(1).catch(() => {}); // a fresh thread for the next
       }
     });

@@ -27,23 +27,20 @@ export function turn(next: () => void): void {
 }
 
 /**
- * Holds the process while it is on: one timer that never fires, made when first needed. Pools turn it on and off with
- * nearly every call that they sleep through, and making a timer costs more than all else of such a call.
+ * Holds the process while it is on: one timer that never fires. Pools turn it on and off with nearly every call that they
+ * sleep through, so it is made once: to make a timer costs as much as all else of such a call.
  */
 export class KeepAlive {
-  #timer: NodeJS.Timeout | null = null;
+  readonly #timer = setInterval(() => {}, 2 ** 31 - 1).unref();
 
   set(on: boolean): void {
-    if (this.#timer === null) {
-      if (on) this.#timer = setInterval(() => {}, 2 ** 31 - 1);
-    } else if (on) this.#timer.ref();
+    if (on) this.#timer.ref();
     else this.#timer.unref();
   }
 
   /** Lets go of the timer; may be called twice. */
   dispose(): void {
-    clearInterval(this.#timer ?? undefined);
-    this.#timer = null;
+    clearInterval(this.#timer);
   }
 }
 
