@@ -66,15 +66,17 @@
     document.documentElement.dataset.charts = String(charts.length);
   };
 
-  /** On a logarithmic scale only these get a label. */
-  const isRound = value => /^[125]0*$/.test(String(value).replace(/^0?\.0*/, ''));
+  /** On a logarithmic scale only these get a label: of a wide one the powers of ten, so that labels do not overlap. */
+  const isRound = (value, range = 1) =>
+    (range > 100 ? /^10*$/ : /^[125]0*$/).test(String(value).replace(/^0?\.0*/, ''));
   const scaleFor = (values, title, wantsLog) => {
     const positive = values.filter(value => value > 0);
-    const isWide = positive.length > 0 && Math.max(...positive) / Math.min(...positive) > 20;
+    const range = positive.length > 0 ? Math.max(...positive) / Math.min(...positive) : 1;
+    const isWide = range > 20;
     const type = wantsLog || isWide ? 'logarithmic' : 'linear';
     const ticks = {
       maxRotation: 0,
-      callback: value => (type === 'linear' || isRound(value) ? count(value) : ''),
+      callback: value => (type === 'linear' || isRound(value, range) ? count(value) : ''),
     };
     return {
       type,
