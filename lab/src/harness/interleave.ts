@@ -9,6 +9,8 @@ export interface Cell {
 
 export interface InterleaveOptions<S> {
   readonly cells: readonly Cell[];
+  /** How many cells run at once: more than one only where figures do not matter. */
+  readonly atOnce: number;
   /** How often each cell is run, each time in a new process. */
   readonly rounds: number;
   readonly random: () => number;
@@ -31,17 +33,21 @@ export interface CellRuns<R> {
  * compared run close in time.
  */
 export async function runInterleaved<S, R>(options: InterleaveOptions<S>): Promise<CellRuns<R>[]> {
-  const { cells, random } = options;
+  const { cells, random, atOnce } = options;
   const runs = cells.map(cell => ({ cell, outcomes: [] as ChildOutcome<R>[] }));
   const workloads = [...new Set(cells.map(cell => cell.workload))];
   for (let round = 0; round < options.rounds; round++) {
     for (const workload of shuffled(workloads, random)) {
       const together = runs.filter(run => run.cell.workload === workload);
-      for (const run of shuffled(together, random)) {
-        options.onStart(run.cell, round);
-        const { entry, timeoutMs } = options;
-        run.outcomes.push(await runChild<S, R>(entry, options.spec(run.cell), { timeoutMs }));
-      }
+      const inOrder = shuffled(together, random);
+      const strand = async () => {
+        for (let run = inOrder.shift(); run !== undefined; run = inOrder.shift()) {
+          options.onStart(run.cell, round);
+          const { entry, timeoutMs } = options;
+          run.outcomes.push(await runChild<S, R>(entry, options.spec(run.cell), { timeoutMs }));
+        }
+      };
+      await Promise.all(Array.from({ length: atOnce }, strand));
     }
   }
   return runs;

@@ -97,6 +97,7 @@ export async function runStudy<Plan>(study: Study<Plan>, args: readonly string[]
   let started = 0;
   const runs = await runInterleaved<CellSpec<Plan>, CellResult>({
     cells,
+    atOnce: mode === 'smoke' ? 3 : 1,
     rounds,
     random: seededRandom(seed),
     entry: study.entry,

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, statSync } from 'node:fs';
+import { mkdirSync, renameSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { watchCpu } from '../harness/cpu.ts';
 import { quantile } from '../harness/stats.ts';
@@ -19,7 +19,10 @@ export function buildNative(): void {
   const built = statSync(binary, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   if (built > statSync(source).mtimeMs) return;
   mkdirSync(folder, { recursive: true });
-  execFileSync('cc', ['-O2', '-pthread', '-o', binary, source]);
+  // Two processes may be at it at the same time: each whole binary takes the place of the one before.
+  const mine = `${binary}.${process.pid}`;
+  execFileSync('cc', ['-O2', '-pthread', '-o', mine, source]);
+  renameSync(mine, binary);
 }
 
 /** What goes on beside the handing over, in microseconds. */

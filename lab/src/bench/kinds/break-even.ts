@@ -36,9 +36,11 @@ export const breakEven: Kind = {
       for (const us of TASKS_US) {
         const rounds = Math.max(1, Math.round(us * roundsPerUs));
         const alone = 1e6 / us; // a plain loop's rate, as calibrated
-        const calls = Math.max(8 * IN_FLIGHT, Math.round((plan.windowMs * 2000) / us));
+        const least = Math.min(8, plan.repeats) * IN_FLIGHT;
+        const most = Math.min(MOST_CALLS, plan.repeats * 1_000);
+        const calls = Math.min(most, Math.max(least, Math.round((plan.windowMs * 2000) / us)));
         await rateOf(call, rounds, Math.min(calls, 4 * IN_FLIGHT)); // warm
-        curve.push([us, (await rateOf(call, rounds, Math.min(calls, MOST_CALLS))) / alone]);
+        curve.push([us, (await rateOf(call, rounds, calls)) / alone]);
       }
       return {
         figures: { breakEven: crossing(curve), atTenUs: at(curve, 10), atHundredUs: at(curve, 100) },

@@ -10,7 +10,8 @@ export const idleMetrics: Readonly<Record<string, Metric>> = {
 export const idle: Kind = {
   run: (contender, plan) =>
     measured(contender, 'increment', 2, async ({ call }) => {
-      for (let i = 0; i < 200; i++) await Promise.all(Array.from({ length: 64 }, (_, k) => call(k)));
+      for (let i = 0; i < 10 * plan.repeats; i++)
+        await Promise.all(Array.from({ length: 64 }, (_, k) => call(k)));
       await pause(300); // what the engine still has to do after a load is not idling
       const share = watchCpu();
       await pause(plan.idleMs);
