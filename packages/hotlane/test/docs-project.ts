@@ -57,7 +57,8 @@ export class SnippetProject {
   async run(program: Program): Promise<string | null> {
     const folder = join(this.#root, this.#folders.get(program)!);
     const { stdout, stderr, failure } = await run(['--conditions=hotlane-source', program.main], folder);
-    if (failure !== null || stderr !== '') return this.#onPages(`${failure ?? 'It warns:'}\n${stdout}${stderr}`);
+    if (failure !== null || stderr !== '')
+      return this.#onPages(`${failure ?? 'It warns:'}\n${stdout}${stderr}`);
     if (matches(stdout, program.prints)) return null;
     return `It prints\n${this.#onPages(stdout)}\nand the page says\n${program.prints}`;
   }

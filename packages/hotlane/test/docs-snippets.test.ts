@@ -114,7 +114,10 @@ describe('wrong code on a page', () => {
   });
 
   it('is told when it prints something else', async () => {
-    const { programs } = readSnippets('page.md', "```ts\n// main.ts\nconsole.log('a');\n```\n```text\nb\n```");
+    const { programs } = readSnippets(
+      'page.md',
+      "```ts\n// main.ts\nconsole.log('a');\n```\n```text\nb\n```",
+    );
     const project = new SnippetProject(programs);
     const wrong = await project.run(programs[0]);
     project.remove();
