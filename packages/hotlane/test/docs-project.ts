@@ -60,7 +60,7 @@ export class SnippetProject {
     if (failure !== null || stderr !== '')
       return this.#onPages(`${failure ?? 'It warns:'}\n${stdout}${stderr}`);
     if (matches(stdout, program.prints)) return null;
-    return `It prints\n${this.#onPages(stdout)}\nand the page says\n${program.prints}`;
+    return `It prints\n${stdout}\nand the page says\n${program.prints}`;
   }
 
   remove(): void {
@@ -75,8 +75,8 @@ export class SnippetProject {
       for (const [name, { lines }] of files) {
         const path = `(?:file://)?(?:${this.#root}/)?${folder}/${name.replaceAll('.', '\\.')}`;
         text = text.replace(
-          new RegExp(`${path}(?:[:(](\\d+)[:,]?\\d*\\)?)?`, 'g'),
-          (_, line) => `${page}:${lines[Number(line ?? 1) - 1] ?? '?'} (${name})`,
+          new RegExp(`${path}(?:\\((\\d+),\\d+\\)|:(\\d+)(?::\\d+)?)?`, 'g'),
+          (_, a, b) => `${page}:${lines[Number(a ?? b ?? 1) - 1] ?? '?'} (${name})`,
         );
       }
     }

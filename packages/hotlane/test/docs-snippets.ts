@@ -48,8 +48,8 @@ interface Block {
   readonly first: number;
 }
 
-const CODE = /^(ts|mts|cts|js|mjs|cjs|tsx|jsx|typescript|javascript)$/;
-const NAME = /^\/\/ ((?:[\w-]+\/)*[\w.-]+\.[mc]?[jt]s)\b/;
+const CODE = /^(ts|mts|cts|js|mjs|cjs|tsx|jsx|typescript|javascript|jsonc)$/;
+const NAME = /^\/\/ ((?:[\w-]+\/)*[\w.-]+\.(?:[mc]?[jt]s|json))\b/;
 
 export function readSnippets(page: string, markdown: string): Snippets {
   const files = new Map<string, File>();
