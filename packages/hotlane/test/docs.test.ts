@@ -1,23 +1,48 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join, posix } from 'node:path';
 import { describe, it } from 'node:test';
 
 const root = join(import.meta.dirname, '../../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 
 describe('the pages', () => {
+  const pages = [
+    ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).map(name => `docs/${name}`),
+    ...readdirSync(join(root, 'packages')).map(name => `packages/${name}/README.md`),
+    ...['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'lab/README.md'],
+  ].filter(name => name.endsWith('.md'));
+  /** All links of a page to files: the file from the root, and the heading in it. */
+  const links = (page: string) =>
+    [...read(page).matchAll(/\]\(([^)#\s]*)(?:#([^)]*))?\)/g)]
+      .filter(([, target]) => !/^https?:/.test(target))
+      .map(([, target, heading]) => ({
+        file: target === '' ? page : posix.join(posix.dirname(page), target),
+        heading,
+      }));
+
   it('have no link that leads nowhere', () => {
-    const pages = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
-      .filter(name => name.endsWith('.md'))
-      .map(name => `docs/${name}`);
-    pages.push('README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'packages/cli/README.md', 'lab/README.md');
     for (const page of pages) {
-      for (const [, target] of read(page).matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)) {
-        if (/^https?:/.test(target)) continue;
-        assert.ok(existsSync(join(root, dirname(page), target)), `${page} links to ${target}`);
+      for (const { file, heading } of links(page)) {
+        assert.ok(existsSync(join(root, file)), `${page} links to ${file}`);
+        if (heading === undefined) continue;
+        const headings = [...read(file).matchAll(/^#+ (.*)$/gm)].map(([, text]) =>
+          text
+            .toLowerCase()
+            .replace(/[^\w\s-]/g, '')
+            .replace(/\s/g, '-'),
+        );
+        assert.ok(headings.includes(heading), `${page} links to ${file}#${heading}`);
       }
     }
+  });
+
+  it('are all in the list of pages', () => {
+    const listed = links('docs/README.md').map(({ file }) => file);
+    for (const page of pages.filter(name => name.startsWith('docs/') && name !== 'docs/README.md')) {
+      assert.ok(listed.includes(page), `docs/README.md has no link to ${page}`);
+    }
+    assert.ok(links('README.md').some(({ file }) => file === 'docs/README.md'));
   });
 
   it('on failure name for each row a test that is there', () => {
