@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, describe, it } from 'node:test';
+import { after, before, describe, it } from 'node:test';
 import { SnippetProject } from './docs-project.ts';
 import { readSnippets } from './docs-snippets.ts';
 
@@ -20,7 +20,10 @@ const snippets = pages.map(page => readSnippets(page, readFileSync(join(root, pa
 const programs = snippets.flatMap(page => page.programs);
 
 describe('the code on the pages', () => {
-  const project = new SnippetProject(programs);
+  let project: SnippetProject;
+  before(() => {
+    project = new SnippetProject(programs);
+  });
   after(() => project.remove());
 
   it('is found: each fence is a file, or a fragment with code around it, or says why it is not run', t => {
@@ -56,7 +59,7 @@ describe('a page', () => {
   it('with a fence that is neither named nor explained is a mistake, with its line', () => {
     const { mistakes } = page('# Page', '', '```ts', 'await pool.call.add(1, 2);', '```');
     assert.equal(mistakes.length, 1);
-    assert.match(mistakes[0], /^page\.md:4: this fence has no name/);
+    assert.match(mistakes[0], /^page\.md:4: no name in the first line of this fence/);
   });
 
   it('with a file that no program uses is a mistake', () => {
@@ -99,7 +102,10 @@ describe('wrong code on a page', () => {
     '```',
   ];
   const { programs } = readSnippets('page.md', lines.join('\n'));
-  const project = new SnippetProject(programs);
+  let project: SnippetProject;
+  before(() => {
+    project = new SnippetProject(programs);
+  });
   after(() => project.remove());
 
   it('is told by the compiler with its line on the page', async () => {

@@ -52,80 +52,105 @@ const CODE = /^(ts|mts|cts|js|mjs|cjs|tsx|jsx|typescript|javascript|jsonc)$/;
 const NAME = /^\/\/ ((?:[\w-]+\/)*[\w.-]+\.(?:[mc]?[jt]s|json))\b/;
 
 export function readSnippets(page: string, markdown: string): Snippets {
-  const files = new Map<string, File>();
-  const used = new Set<File>();
-  const programs: Program[] = [];
-  const notRun: string[] = [];
-  const mistakes: string[] = [];
+  const reader = new Reader(page);
+  for (const block of blocks(markdown)) reader.read(block);
+  reader.end();
+  return reader;
+}
+
+class Reader implements Snippets {
+  readonly programs: Program[] = [];
+  readonly notRun: string[] = [];
+  readonly mistakes: string[] = [];
+  readonly #page: string;
+  readonly #files = new Map<string, File>();
+  readonly #used = new Set<File>();
   /** The comment that belongs to the next fence. */
-  let before: Block | null = null;
+  #before: Block | null = null;
   /** The program whose output may come next. */
-  let last: Program | null = null;
+  #last: Program | null = null;
 
-  const at = (line: number) => `${page}:${line}`;
-  const addProgram = (main: string, line: number) => {
-    const reached = reach(main, files);
-    for (const file of reached.values()) used.add(file);
-    last = { at: at(line), main, files: reached, prints: '' };
-    programs.push(last);
-  };
-  const addFile = (name: string, file: File) => {
-    const replaced = files.get(name);
-    if (replaced !== undefined && !used.has(replaced)) mistakes.push(neverUsed(name, replaced));
-    files.set(name, file);
-    last = null;
-    if (/(^|\/)main\.\w+$/.test(name)) addProgram(name, file.lines[0]);
-  };
-  const neverUsed = (name: string, file: File) => `${at(file.lines[0])}: no program uses ${name}`;
+  constructor(page: string) {
+    this.#page = page;
+  }
 
-  for (const block of blocks(markdown)) {
-    const { head, lines, first } = block;
-    const text = lines.join('\n');
+  read(block: Block): void {
     if (block.kind === 'comment') {
-      const [, word, rest] = /^(around|file|prints|not run:)\s*(.*)$/.exec(head) ?? [];
-      if (word === 'file') addFile(rest, numbered(lines, first));
-      else if (word === 'prints' && last !== null) last.prints = text;
-      else if (word === 'prints') mistakes.push(`${at(first - 1)}: there is no program before this output`);
-      else if (word === 'not run:' && rest.length < 10)
-        mistakes.push(`${at(first - 1)}: it does not say why`);
-      else if (word !== undefined) before = block;
-      continue;
+      this.#readComment(block);
+      return;
     }
-    const comment = before;
-    before = null;
-    if (head === 'text' && last !== null) {
-      last.prints = text;
-      last = null;
-    } else if (CODE.test(head)) {
-      last = null;
-      const name = NAME.exec(lines[0] ?? '')?.[1];
-      const file = comment === null ? numbered(lines, first) : wrapped(comment, block);
-      if (comment?.head.startsWith('not run')) notRun.push(`${at(first)}: ${comment.head}`);
-      else if (file === null) mistakes.push(`${at(first)}: the comment before it has no line "// fence"`);
-      else if (name !== undefined) addFile(name, file);
-      else if (comment !== null) {
-        const main = /^m?js/.test(head) ? 'main.mjs' : 'main.ts';
-        files.set(main, file);
-        addProgram(main, first);
-      } else {
-        mistakes.push(
-          `${at(first)}: this fence has no name in its first line and no comment "around" or "not run"`,
-        );
-      }
-    } else last = null;
-    if (comment !== null && !CODE.test(head))
-      mistakes.push(`${at(first)}: "${comment.head}" stands before no code`);
+    const comment = this.#before;
+    this.#before = null;
+    const isCode = CODE.test(block.head);
+    if (isCode) this.#readCode(block, comment);
+    else if (block.head === 'text' && this.#last !== null) this.#last.prints = block.lines.join('\n');
+    if (!isCode) this.#last = null;
+    if (!isCode && comment !== null)
+      this.#mistake(block.first, `the comment "${comment.head}" stands before no code`);
   }
-  for (const [name, file] of files) if (!used.has(file)) mistakes.push(neverUsed(name, file));
 
-  for (const program of programs) {
-    if (!program.main.startsWith('before/')) continue;
-    const [folder] = program.main.split('/', 1);
-    const after = programs.find(({ main }) => posix.parse(main).dir === 'after');
-    if (after === undefined) mistakes.push(`${program.at}: a program ${folder} and none after`);
-    else program.prints = after.prints;
+  /** What shows only when the whole page was read. */
+  end(): void {
+    for (const name of this.#files.keys()) this.#checkUse(name);
+    const after = this.programs.find(({ main }) => posix.dirname(main) === 'after');
+    for (const program of this.programs) {
+      if (posix.dirname(program.main) !== 'before') continue;
+      if (after === undefined) this.mistakes.push(`${program.at}: a program before, and none after`);
+      else program.prints = after.prints;
+    }
   }
-  return { programs, notRun, mistakes };
+
+  #readComment(block: Block): void {
+    const { head, lines, first } = block;
+    const [, word, rest] = /^(around|file|prints|not run:)\s*(.*)$/.exec(head) ?? [];
+    if (word === 'file') this.#addFile(rest, numbered(lines, first));
+    else if (word === 'prints') {
+      if (this.#last === null) this.#mistake(first, 'there is no program before this output');
+      else this.#last.prints = lines.join('\n');
+    } else if (word !== undefined) {
+      if (word === 'not run:' && rest.length < 10) this.#mistake(first, 'it does not say why');
+      this.#before = block;
+    }
+  }
+
+  #readCode(block: Block, comment: Block | null): void {
+    const { head, lines, first } = block;
+    this.#last = null;
+    if (comment?.head.startsWith('not run')) {
+      this.notRun.push(`${this.#page}:${first}: ${comment.head}`);
+      return;
+    }
+    const name = NAME.exec(lines[0] ?? '')?.[1];
+    if (comment === null) {
+      if (name !== undefined) this.#addFile(name, numbered(lines, first));
+      else
+        this.#mistake(first, 'no name in the first line of this fence and no comment "around" or "not run"');
+      return;
+    }
+    const file = wrapped(comment, block);
+    if (file === null) this.#mistake(first, 'the comment before it has no line "// fence"');
+    else this.#addFile(name ?? (/^m?js/.test(head) ? 'main.mjs' : 'main.ts'), file, first);
+  }
+
+  #addFile(name: string, file: File, line = file.lines[0]): void {
+    this.#checkUse(name);
+    this.#files.set(name, file);
+    this.#last = null;
+    if (!/(^|\/)main\.\w+$/.test(name)) return;
+    const files = reach(name, this.#files);
+    for (const each of files.values()) this.#used.add(each);
+    this.#last = { at: `${this.#page}:${line}`, main: name, files, prints: '' };
+    this.programs.push(this.#last);
+  }
+
+  #checkUse(name: string): void {
+    const file = this.#files.get(name);
+    if (file !== undefined && !this.#used.has(file)) this.#mistake(file.lines[0], `no program uses ${name}`);
+  }
+
+  #mistake(line: number, what: string): void {
+    this.mistakes.push(`${this.#page}:${line}: ${what}`);
+  }
 }
 
 /** The fences and the comments of a page, in their order. */
