@@ -25,7 +25,7 @@ async function debug(
   body: string,
   onThread: (thread: Thread) => Promise<unknown>,
 ): Promise<Debuggee> {
-  const debuggee = await Debuggee.start(program(body), onThread);
+  const debuggee = await Debuggee.start(program(body), onThread, t.signal);
   t.after(() => debuggee.kill());
   return debuggee;
 }

@@ -51,13 +51,19 @@ export class Debuggee {
   readonly #exited: Promise<unknown>;
   #out = '';
 
-  /** @param onThread is told of each thread before it runs; it runs on when that has settled */
+  /**
+   * @param onThread is told of each thread before it runs; it runs on when that has settled
+   * @param signal ends the program, wherever it is
+   */
   static async start(
     args: readonly string[],
     onThread: (thread: Thread) => Promise<unknown>,
+    signal: AbortSignal,
   ): Promise<Debuggee> {
     const { NODE_OPTIONS, ...env } = process.env;
-    const child = spawn(process.execPath, ['--inspect-wait=127.0.0.1:0', ...args], { env });
+    const flags = ['--inspect-wait=127.0.0.1:0', ...args];
+    const child = spawn(process.execPath, flags, { env, signal, killSignal: 'SIGKILL' });
+    child.on('error', () => {}); // of the signal: it ends with 'exit', too
     let said = '';
     const url = await new Promise<string>((resolve, reject) => {
       child.stderr.setEncoding('utf8').on('data', text => {
