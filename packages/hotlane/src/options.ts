@@ -13,6 +13,18 @@ export interface LaneOptions {
   readonly lingerMs?: number;
 }
 
+/** When lanes are replaced by fresh ones: see `PoolOptions.recycle`. */
+export interface RecycleOptions {
+  /** After so many calls. @default Infinity */
+  readonly afterCalls?: number;
+  /** After so long, in milliseconds. @default Infinity */
+  readonly afterMs?: number;
+  /** With more than so many bytes of heap in use, looked at about once in 64 calls. Not for `'inline'`. @default Infinity */
+  readonly heapBytes?: number;
+  /** After so long without a call, in milliseconds, if it has run any: that frees what they left. @default Infinity */
+  readonly idleMs?: number;
+}
+
 export interface PoolOptions {
   /**
    * Where the lanes live: `'thread'` (worker threads) or `'inline'` (the same thread: arguments and results
@@ -48,6 +60,30 @@ export interface PoolOptions {
    * very much at once, it still ends the process. Without meaning for `'inline'`. @default the process's own limit
    */
   readonly heapMb?: number;
+  /**
+   * When lanes are replaced by fresh ones, for functions that leak or fragment memory. A lane goes on until its
+   * replacement is up, few are replaced at a time, and each limit is up to a tenth lower for each lane, at random, so that
+   * they do not all leave together. @default never
+   */
+  readonly recycle?: RecycleOptions;
+  /**
+   * Name of an exported function that each lane runs once before its first call, with `data` and `{ laneId }`. A
+   * lane whose setup fails could not start. @default none
+   */
+  readonly setup?: string;
+  /**
+   * Name of an exported function that each lane runs once after its last call, with `data` and `{ laneId }`; it has `graceMs`. Not
+   * run when the lane is lost or ended by force. @default none
+   */
+  readonly teardown?: string;
+  /** What `setup` and `teardown` are given, cloned for each lane. @default undefined */
+  readonly data?: unknown;
+  /**
+   * Pools of one process, those in lanes included, start lanes beyond `min` (and their first) only while fewer threads
+   * are busy than there are cores, or than the largest `lanes.max` of any pool. False: this pool takes no notice of
+   * others. @default true
+   */
+  readonly budget?: boolean;
   /**
    * Is told of errors that belong to no call: a lane that was lost while it ran nothing, or could not start while no
    * call waited for it. @default a warning of the process (`process.emitWarning`)
@@ -94,6 +130,11 @@ export interface ResolvedPoolOptions {
   readonly startMs: number;
   /** 0: the process's own limit. */
   readonly heapMb: number;
+  readonly recycle: Required<RecycleOptions>;
+  readonly setup: string | undefined;
+  readonly teardown: string | undefined;
+  readonly data: unknown;
+  readonly budget: boolean;
   /** Undefined: as the platform tells such things. */
   readonly onError: ((error: HotlaneError) => void) | undefined;
 }
@@ -112,8 +153,14 @@ const POOL_KEYS = [
   'graceMs',
   'startMs',
   'heapMb',
+  'recycle',
+  'setup',
+  'teardown',
+  'data',
+  'budget',
   'onError',
 ];
+const RECYCLE_KEYS = ['afterCalls', 'afterMs', 'heapBytes', 'idleMs'];
 const LANE_KEYS = ['min', 'max', 'lingerMs'];
 const CALL_KEYS = ['signal', 'deadlineMs', 'graceMs', 'idempotent', 'retries', 'key', 'transfer'];
 
@@ -154,6 +201,26 @@ function count(option: string, value: unknown, fallback: number): number {
     refuse(option, 'a whole number of 0 or more, or Infinity', value);
   }
   return value as number;
+}
+
+/** A number from 1 up, or Infinity for never. */
+function atLeastOne(option: string, value: unknown): number {
+  if (value === undefined) return Number.POSITIVE_INFINITY;
+  if (typeof value !== 'number' || !(value >= 1)) refuse(option, 'a number of 1 or more, or Infinity', value);
+  return option.endsWith('Ms') ? duration(option, value, 0) : value;
+}
+
+export function flag(option: string, value: unknown, fallback: boolean): boolean {
+  if (value === undefined) return fallback;
+  if (typeof value !== 'boolean') refuse(option, 'true or false', value);
+  return value;
+}
+
+function exportName(option: string, value: unknown): string | undefined {
+  if (value !== undefined && (typeof value !== 'string' || value === '')) {
+    refuse(option, 'the name of an exported function', value);
+  }
+  return value as string | undefined;
 }
 
 export function checkSignal(signal: unknown): void {
@@ -220,6 +287,29 @@ export function resolvePoolOptions(options: PoolOptions | undefined, cores: numb
     startMs: duration('startMs', given.startMs, 60_000),
     onError: given.onError,
     heapMb: integer('heapMb', given.heapMb, 0, 8, 1_048_576),
+    recycle: resolveRecycling(given.recycle, placement),
+    setup: exportName('setup', given.setup),
+    teardown: exportName('teardown', given.teardown),
+    data: given.data,
+    budget: flag('budget', given.budget, true),
+  };
+}
+
+function resolveRecycling(recycle: unknown, placement: 'thread' | 'inline'): Required<RecycleOptions> {
+  const given = (recycle ?? {}) as RecycleOptions;
+  checkObject('recycle', given, RECYCLE_KEYS);
+  if (given.heapBytes !== undefined && placement === 'inline') {
+    refuse(
+      'recycle.heapBytes',
+      "no such limit with placement 'inline', whose lanes share one heap",
+      given.heapBytes,
+    );
+  }
+  return {
+    afterCalls: atLeastOne('recycle.afterCalls', given.afterCalls),
+    afterMs: atLeastOne('recycle.afterMs', given.afterMs),
+    heapBytes: atLeastOne('recycle.heapBytes', given.heapBytes),
+    idleMs: atLeastOne('recycle.idleMs', given.idleMs),
   };
 }
 

@@ -3,11 +3,20 @@ import { Signals } from './cancel.ts';
 import { HotlaneError, isHotlaneError, show } from './errors.ts';
 import { backoffMs } from './fleet/backoff.ts';
 import { Fleet, type FleetOwner } from './fleet/fleet.ts';
-import { Call, NOWHERE } from './lane/call.ts';
+import { type Distribution, Times } from './fleet/times.ts';
+import { Call, type CallTimes, NOWHERE } from './lane/call.ts';
 import type { Clock } from './lane/clock.ts';
 import type { Demand, Lane, LaneEvents, LaneState, Outcomes, Placement } from './lane/lane.ts';
 import { type MapOptions, type MapOutcome, mapCalls, resolveMapOptions } from './map.ts';
-import { type CallOptions, type ResolvedPoolOptions, resolveCallOptions } from './options.ts';
+import {
+  type CallOptions,
+  checkObject,
+  checkSignal,
+  flag,
+  type ResolvedPoolOptions,
+  resolveCallOptions,
+} from './options.ts';
+import { ReadyLine } from './ready.ts';
 import { Scheduler } from './schedule/scheduler.ts';
 import { rejectWithCallers } from './stack.ts';
 import type { Broadcasts, Calls, FunctionNames, Input, Output, TaskModule } from './types.ts';
@@ -25,6 +34,12 @@ export interface PoolStats {
   readonly done: number;
   /** Rejected so far, for whatever reason, cancelled ones included; those that were never accepted are not. */
   readonly failed: number;
+  /**
+   * With `stats({ times: true })`: how long calls waited before their functions began, and how long these ran, in
+   * milliseconds, since the pool was made. Short calls are timed one in 64, those of 0.1 ms and more all; quantiles
+   * are right to within 2 %.
+   */
+  readonly times?: { readonly wait: Distribution; readonly run: Distribution };
 }
 
 /** What a user holds: functions of a task module, run by lanes. Made by `createPool`. */
@@ -57,7 +72,17 @@ export interface Pool<M extends TaskModule> extends AsyncDisposable {
     inputs: Iterable<Input<M[K]>> | AsyncIterable<Input<M[K]>>,
     options?: MapOptions,
   ): AsyncGenerator<Output<M[K]>, void, undefined>;
-  stats(): PoolStats;
+  /** @param options `times`: with the distributions of waiting and running times */
+  stats(options?: { readonly times?: boolean }): PoolStats;
+  /**
+   * Resolves when a call made now would be accepted and there is a lane to run it: the queue has room, and the lanes
+   * of `lanes.min` (or one, if that is 0, started for this) are up. Those who wait are let go in the order in which
+   * they came, each as there is room for one more call.
+   *
+   * @throws HotlaneError CLOSED when the pool closes meanwhile; LANE_START with the cause when no lane can be started;
+   *   OPTION. `signal.reason` when `options.signal` aborts
+   */
+  ready(options?: { readonly signal?: AbortSignal }): Promise<void>;
   /** Refuses new calls, waits until all accepted ones have finished, then ends the lanes. Can be called twice. */
   close(): Promise<void>;
   /**
@@ -95,6 +120,10 @@ export class LanePool implements Outcomes, FleetOwner {
   readonly #placement: Placement;
   readonly #scheduler: Scheduler;
   readonly #fleet: Fleet;
+  readonly #times = new Times();
+  /** How many calls go untimed until the next that is timed. */
+  #untimed = 0;
+  readonly #ready: ReadyLine;
   readonly #signals = new Signals((call, reason) => this.#cancel(call, reason));
   readonly #names: string[] = [];
   /** Whether calls need a deadline although they were made without options. */
@@ -130,9 +159,18 @@ export class LanePool implements Outcomes, FleetOwner {
     this.#mostInFlight = options.maxQueue + options.maxLanes * options.concurrency;
     this.#placement = place(this, {
       live: () => this.#inFlight > 0,
-      holds: () => this.#unsettled > 0 || this.#onDrained !== null,
+      holds: () => this.#unsettled > 0 || this.#onDrained !== null || this.#ready.length > 0,
     });
-    this.#fleet = new Fleet(options, this, clock);
+    this.#fleet = new Fleet(
+      { ...options, drainMs: options.teardown === undefined ? 0 : options.graceMs },
+      this,
+      clock,
+    );
+    this.#ready = new ReadyLine(
+      () => this.#places(),
+      clock,
+      () => this.#placement.reviewHold(),
+    );
     if (this.#placement.window !== null) this.#scheduler.addOutlet(this.#placement.window);
     this.call = this.#callsWith(null);
     this.broadcast = createCallObject(name => (...args) => {
@@ -168,7 +206,23 @@ export class LanePool implements Outcomes, FleetOwner {
     );
   }
 
-  stats(): PoolStats {
+  ready(options: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    checkObject('ready(options)', options, ['signal']);
+    checkSignal(options.signal);
+    if (this.#state !== 'open') return Promise.reject(this.#closedError());
+    this.#fleet.warm();
+    return this.#ready.wait(options.signal);
+  }
+
+  /** How many calls would be accepted now, and find lanes that are up. */
+  #places(): number {
+    const up = this.#fleet.lanes.filter(lane => lane.state === 'up').length;
+    if (up < Math.max(1, this.#options.minLanes) || this.#refusal(null, 0) !== null) return 0;
+    return this.#mostInFlight - this.#inFlight + this.#placement.away();
+  }
+
+  stats(options: { readonly times?: boolean } = {}): PoolStats {
+    checkObject('stats(options)', options, ['times']);
     const running = Math.min(this.#placement.running(), this.#inFlight);
     return {
       placement: this.#options.placement,
@@ -177,6 +231,7 @@ export class LanePool implements Outcomes, FleetOwner {
       running,
       done: this.#done,
       failed: this.#failed,
+      ...(flag('times', options.times, false) && { times: this.#times.distributions() }),
     };
   }
 
@@ -245,9 +300,23 @@ export class LanePool implements Outcomes, FleetOwner {
     this.#inFlight++;
     if (this.#unsettled++ === 0) this.#placement.reviewHold();
     if (options !== null || this.#watchAll) this.#watch(call, options);
+    if (--this.#untimed < 0) this.#time(call);
     this.#scheduler.submit(call);
     if (this.#inFlight > this.#fleet.growAbove) this.#fleet.grow();
     return promise;
+  }
+
+  #time(call: Call): void {
+    this.#untimed = this.#times.gap;
+    call.times = { queuedAt: this.#clock.now(), startedAt: 0, endedAt: 0 };
+  }
+
+  #onTimed({ queuedAt, startedAt, endedAt }: CallTimes): void {
+    if (startedAt === 0) return; // it never began
+    this.#times.add(startedAt - queuedAt, endedAt - startedAt);
+    // Known calls to be long from now on: none of them is to pass untimed.
+    this.#untimed = Math.min(this.#untimed, this.#times.gap);
+    if (this.#placement.window !== null) this.#placement.window.serviceMs = this.#times.serviceMs;
   }
 
   /** Why a call that takes so many bytes cannot be accepted now; null when it can. */
@@ -311,10 +380,13 @@ export class LanePool implements Outcomes, FleetOwner {
 
   finished(call: Call, lane: Lane | null): void {
     if (call.watch !== null) this.#clock.clearTimer(call.watch.timer);
+    if (call.times !== null) this.#onTimed(call.times);
     this.#queuedBytes -= call.length;
     this.#inFlight--;
     this.#scheduler.onFinished(call, lane);
     if (this.#scheduler.waiting > 0) this.#scheduler.pump();
+    if (lane !== null && lane.calls >= lane.wornAt) this.#fleet.onWorn(lane);
+    if (this.#ready.length > 0) this.#ready.review();
     if (this.#inFlight === 0) this.#onDrained?.();
   }
 
@@ -353,7 +425,8 @@ export class LanePool implements Outcomes, FleetOwner {
     const { graceMs } = call.watch!;
     if (this.#placement.window?.begun(call) === false) {
       // Claimed, and its function not begun: it waits for a message, behind another call maybe. It never will begin.
-      call.watch!.timer = this.#clock.setTimer(graceMs, () => this.#onGraceOver(call, lane, reason));
+      const again = Math.max(1, graceMs);
+      call.watch!.timer = this.#clock.setTimer(again, () => this.#onGraceOver(call, lane, reason));
       return;
     }
     const cause = new HotlaneError(
@@ -393,6 +466,18 @@ export class LanePool implements Outcomes, FleetOwner {
     return this.#inFlight - this.#scheduler.behindKeys;
   }
 
+  finishedCalls(): number {
+    return this.#done + this.#failed;
+  }
+
+  serviceMs(): number {
+    return this.#times.serviceMs;
+  }
+
+  hasBudget(): boolean {
+    return this.#placement.hasBudget();
+  }
+
   onCapacity(calls: number): void {
     const { window } = this.#placement;
     if (window === null) return;
@@ -403,6 +488,7 @@ export class LanePool implements Outcomes, FleetOwner {
   onUp(lane: Lane): void {
     if (this.#placement.window === null) this.#scheduler.addOutlet(lane);
     else this.#scheduler.pump(); // broadcasts may wait for it
+    this.#ready.review();
   }
 
   onLeaving(lane: Lane): void {
@@ -430,11 +516,16 @@ export class LanePool implements Outcomes, FleetOwner {
         continue;
       }
       told ||= !call.settled;
-      this.settle(call, true, this.#laneLost(lane, call, 'before it began'));
+      const neverUp = isHotlaneError(lane.cause, 'LANE_START');
+      this.settle(
+        call,
+        true,
+        neverUp ? cannotStart(lane.cause) : this.#laneLost(lane, call, 'before it began'),
+      );
       this.#giveUp(call);
     }
     this.#scheduler.requeue(again);
-    if (!told && lane.cause !== undefined && this.#state === 'open') this.#reportUnlessTold(lane);
+    if (!told && lane.cause !== undefined && this.#destroying === null) this.#reportUnlessTold(lane);
   }
 
   #mayRunAgain(call: Call): boolean {
@@ -465,7 +556,7 @@ export class LanePool implements Outcomes, FleetOwner {
   #reportUnlessTold(lane: Lane): void {
     queueMicrotask(() => {
       const { cause } = lane;
-      if (this.#toldCause === cause || this.#state !== 'open') return;
+      if (this.#toldCause === cause || this.#destroying !== null) return;
       const what = cause instanceof Error ? cause.message : String(cause);
       const error = isHotlaneError(cause)
         ? cause
@@ -475,17 +566,13 @@ export class LanePool implements Outcomes, FleetOwner {
   }
 
   onCannotStart(cause: unknown): void {
+    if (this.#ready.length > 0) {
+      this.#toldCause = cause;
+      this.#ready.refuse(() => cannotStart(cause));
+    }
     for (const call of [...(this.#placement.window?.recallAll() ?? []), ...this.#scheduler.takeAll()]) {
       this.#toldCause = cause;
-      const known = isHotlaneError(cause, 'LANE_START');
-      const message = known
-        ? cause.message
-        : `No lane could be started: ${(cause as Error)?.message ?? String(cause)}`;
-      this.settle(
-        call,
-        true,
-        new HotlaneError('LANE_START', message, { cause: known ? cause.cause : cause }),
-      );
+      this.settle(call, true, cannotStart(cause));
       this.#giveUp(call);
     }
   }
@@ -512,6 +599,7 @@ export class LanePool implements Outcomes, FleetOwner {
 
   async #drainAndClose(): Promise<void> {
     if (this.#state === 'open') this.#state = 'closing';
+    this.#ready.refuse(() => this.#closedError());
     if (this.#inFlight > 0) {
       await new Promise<void>(resolve => {
         this.#onDrained = resolve;
@@ -527,6 +615,7 @@ export class LanePool implements Outcomes, FleetOwner {
 
   async #tearDown(reason: unknown): Promise<void> {
     this.#state = 'closed';
+    this.#ready.refuse(() => new HotlaneError('CLOSED', this.#closedError().message, { cause: reason }));
     const { message } = this.#closedError();
     const waiting = [
       ...this.#scheduler.takeAll(),
@@ -564,6 +653,14 @@ export class LanePool implements Outcomes, FleetOwner {
       `The arguments take ${bytes} bytes; with ${this.#queuedBytes} bytes of unfinished calls that is more than \`maxQueuedBytes\`, ${this.#options.maxQueuedBytes}. The call was not accepted; try later, or raise maxQueuedBytes.`,
     );
   }
+}
+
+function cannotStart(cause: unknown): HotlaneError {
+  const known = isHotlaneError(cause, 'LANE_START');
+  const message = known
+    ? cause.message
+    : `No lane could be started: ${(cause as Error)?.message ?? String(cause)}`;
+  return new HotlaneError('LANE_START', message, { cause: known ? cause.cause : cause });
 }
 
 function tooManyNames(): HotlaneError {

@@ -40,7 +40,8 @@ class FakeLane implements Lane {
   readonly id: number;
   state: LaneState = 'starting';
   cause: unknown;
-  active = false;
+  calls = 0;
+  wornAt = Number.POSITIVE_INFINITY;
   busy = 0;
   readonly events: LaneEvents;
   constructor(id: number, events: LaneEvents) {
@@ -67,13 +68,31 @@ class FakeLane implements Lane {
   }
 }
 
+const NEVER = {
+  afterCalls: Number.POSITIVE_INFINITY,
+  afterMs: Number.POSITIVE_INFINITY,
+  idleMs: Number.POSITIVE_INFINITY,
+};
+
 function fleet(options: Partial<FleetOptions> = {}) {
   const clock = new StillClock();
   const started: FakeLane[] = [];
   const cannotStart: unknown[] = [];
-  const owner: FleetOwner & { wanted: number; capacity: number } = {
+  const owner: FleetOwner & {
+    wanted: number;
+    capacity: number;
+    finished: number;
+    service: number;
+    room: boolean;
+  } = {
     wanted: 0,
     capacity: 0,
+    finished: 0,
+    service: 0,
+    room: true,
+    finishedCalls: () => owner.finished,
+    serviceMs: () => owner.service,
+    hasBudget: () => owner.room,
     createLane(id: number, events: LaneEvents) {
       const lane = new FakeLane(id, events);
       started.push(lane);
@@ -89,7 +108,16 @@ function fleet(options: Partial<FleetOptions> = {}) {
     onCannotStart: (cause: unknown) => void cannotStart.push(cause),
   };
   const all = new Fleet(
-    { minLanes: 0, maxLanes: 4, lingerMs: 1_000, concurrency: 1, startMs: 60_000, ...options },
+    {
+      minLanes: 0,
+      maxLanes: 4,
+      lingerMs: 1_000,
+      concurrency: 1,
+      startMs: 60_000,
+      recycle: NEVER,
+      drainMs: 0,
+      ...options,
+    },
     owner,
     clock,
   );
@@ -165,7 +193,7 @@ describe('the fleet', () => {
     }
     const good = started.at(-1)!;
     good.up();
-    good.active = true;
+    good.calls = 1;
     good.end(new Error('lost later'));
     const { length } = started;
     started.at(-1)!.end(new Error('no'));
@@ -208,6 +236,140 @@ describe('the fleet', () => {
       'min lanes stay',
     );
     assert.equal(clock.timers, 0, 'with nothing to watch there is no timer');
+  });
+
+  it('starts no lane for a burst that the present lanes clear sooner, however long the queue', () => {
+    const { fleet: all, clock, started, owner } = fleet({ minLanes: 1 });
+    started[0].up();
+    owner.service = 0.01;
+    owner.wanted = 500;
+    all.grow();
+    assert.equal(started.length, 1);
+    assert.ok(all.growAbove > 500, 'calls that change nothing are not looked at one by one');
+    owner.wanted = 0;
+    owner.finished = 500;
+    clock.advance(1_000);
+    assert.equal(started.length, 1);
+    assert.equal(all.growAbove, 1);
+  });
+
+  it('starts as many lanes at once as clear the queue within the time of a start', () => {
+    const { fleet: all, started, owner } = fleet({ minLanes: 1, maxLanes: 64 });
+    started[0].up();
+    owner.service = 10;
+    owner.wanted = 20; // 200 ms of work, and a start takes less than 30
+    all.grow();
+    assert.ok(started.length >= 7 && started.length <= 20, `${started.length}`);
+    owner.wanted = 10_000;
+    all.grow();
+    assert.equal(started.length, 64);
+  });
+
+  it('looks again when calls that were thought to be short are not done in the time of a start', () => {
+    const { fleet: all, clock, started, owner } = fleet({ minLanes: 1 });
+    started[0].up();
+    owner.service = 0.001;
+    owner.wanted = 4;
+    all.grow();
+    assert.equal(started.length, 1);
+    clock.advance(60);
+    assert.equal(started.length, 4, 'none of them has finished');
+  });
+
+  it('waits with one lane up to see how long functions run, as long as a start takes', () => {
+    const { fleet: all, clock, started, owner } = fleet({ minLanes: 1 });
+    started[0].up();
+    owner.wanted = 100;
+    all.grow();
+    assert.equal(started.length, 1);
+    owner.finished = 3;
+    clock.advance(31);
+    assert.equal(started.length, 4);
+  });
+
+  it('starts no lane beyond its first while the process is busy, and as soon as it is not', () => {
+    const { fleet: all, clock, started, owner } = fleet();
+    owner.room = false;
+    owner.wanted = 100;
+    all.grow();
+    assert.equal(started.length, 1, 'the first is always granted');
+    started[0].up();
+    owner.service = 50;
+    all.grow();
+    assert.equal(started.length, 1);
+    owner.room = true;
+    clock.advance(100);
+    assert.equal(started.length, 4);
+  });
+
+  it('lets a worn lane go only when its replacement is up', () => {
+    const { fleet: all, started, owner } = fleet({ minLanes: 1, recycle: { ...NEVER, afterCalls: 100 } });
+    const old = started[0];
+    old.up();
+    assert.ok(old.wornAt > 89 && old.wornAt <= 100, `${old.wornAt}`);
+    old.calls = old.wornAt;
+    all.onWorn(old);
+    assert.equal(started.length, 2);
+    assert.equal(old.state, 'up');
+    assert.equal(owner.capacity, 1, 'the two count as one');
+    started[1].up();
+    assert.equal(old.state, 'ended');
+    assert.deepEqual(all.lanes, [started[1]]);
+  });
+
+  it('replaces few worn lanes at a time', () => {
+    const { fleet: all, started } = fleet({ minLanes: 8, maxLanes: 8 });
+    for (const lane of [...started]) lane.up();
+    for (const lane of [...started]) all.onWorn(lane);
+    assert.equal(started.length, 8 + 2);
+    started[8].up();
+    assert.equal(started.length, 8 + 3, 'the next follows');
+    for (let i = 9; i < 16; i++) started[i].up();
+    assert.equal(all.lanes.length, 8);
+    assert.ok(all.lanes.every(lane => lane.id > 8));
+  });
+
+  it('goes on with a worn lane when its replacement cannot start, and tries again', () => {
+    const { fleet: all, clock, started } = fleet({ minLanes: 1 });
+    started[0].up();
+    all.onWorn(started[0]);
+    started[1].end(new Error('no'));
+    assert.equal(started[0].state, 'up');
+    assert.equal(started.length, 2);
+    clock.advance(100);
+    assert.equal(started.length, 3);
+    started[2].up();
+    assert.deepEqual(all.lanes, [started[2]]);
+  });
+
+  it('keeps the replacement when the worn lane is lost before it is up', () => {
+    const { fleet: all, started, owner } = fleet({ minLanes: 1 });
+    started[0].up();
+    all.onWorn(started[0]);
+    started[0].gone([{} as Call]);
+    assert.equal(started.length, 2, 'it is there already');
+    started[1].up();
+    assert.deepEqual(all.lanes, [started[1]]);
+    assert.equal(owner.capacity, 1);
+  });
+
+  it('recycles by age and by idleness, and never a lane that has run nothing for being idle', () => {
+    const { clock, started } = fleet({ minLanes: 2, maxLanes: 2, recycle: { ...NEVER, idleMs: 1_000 } });
+    for (const lane of [...started]) lane.up();
+    started[0].calls = 1;
+    clock.advance(3_000);
+    assert.equal(started.length, 3);
+    started[2].up();
+    assert.equal(started[0].state, 'ended');
+    clock.advance(10_000);
+    assert.equal(started.length, 3);
+
+    const old = fleet({ minLanes: 1, recycle: { ...NEVER, afterMs: 1_000 } });
+    old.started[0].up();
+    old.clock.advance(899);
+    assert.equal(old.started.length, 1);
+    old.clock.advance(101);
+    assert.equal(old.started.length, 2);
   });
 
   it('close ends all lanes, waits for the last, starts none again, and leaves no timer', async () => {

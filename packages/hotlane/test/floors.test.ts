@@ -26,6 +26,7 @@ const PURE = ['fleet', 'schedule', 'transport', 'worker', 'lane', 'options', 'ca
 const POOL_FILES = [
   'pool.ts',
   'map.ts',
+  'ready.ts',
   'cancel.ts',
   'call-object.ts',
   'stack.ts',

@@ -29,8 +29,8 @@ export function code(expected: ErrorCode, message?: RegExp): (error: unknown) =>
 }
 
 /** Waits until something is so. The test's own timeout bounds it. */
-export async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await sleep(1);
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await sleep(1);
 }
 
 export function counters(): Int32Array {

@@ -13,7 +13,6 @@ import {
   Layout,
   PUBLISHED,
   REPLY_HEAD,
-  SERVICE,
   SLOT_WORDS,
   STARTED,
   STATUS_BITS,
@@ -82,12 +81,14 @@ function laneOn(memory: WindowMemory, tasks: Record<string, (...args: any[]) => 
     now: clock.now,
     turn: (next: () => void) => void setImmediate(next),
     post: () => {},
+    heapBytes: () => 0,
+    markBusy: () => {},
   };
   const lane = new LaneLoop(
     platform,
     memory,
     new Tasks(tasks, 'test'),
-    { laneId: 1, concurrency: 1 },
+    { laneId: 1, concurrency: 1, heapBytes: Number.POSITIVE_INFINITY, tearDown: null },
     new OneAtATime(),
   );
   lane.start();
@@ -117,13 +118,13 @@ describe('the window', () => {
     ['twenty milliseconds', 20_000, 2],
   ] as const) {
     it(`takes ${room} calls for two lanes whose functions run for ${runs}`, async () => {
-      const { window, memory, layout, control, hand } = open({ slots: 2_048 });
+      const { window, memory, hand } = open({ slots: 2_048 });
       hand(1);
       await null;
       laneOn(memory, { f: () => 0 });
-      control[layout.seat(memory.seat) + SERVICE] = microseconds * 16;
       window.capacity = 2;
-      window.vacate(memory.seat); // takes in the answer, and with it how long functions run
+      window.vacate(memory.seat);
+      window.serviceMs = microseconds / 1_000;
       hand(2);
       assert.equal(window.room(), room - 1);
     });

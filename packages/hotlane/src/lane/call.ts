@@ -46,6 +46,8 @@ export class Call {
   rests = 0;
   /** What cancelling needs; null when the call has no signal, no deadline and was not cancelled. */
   watch: CallWatch | null = null;
+  /** When it was made, began and ended; null for calls that are not timed, which are most. */
+  times: CallTimes | null = null;
 
   constructor(fn: number) {
     this.fn = fn;
@@ -56,6 +58,13 @@ export interface SideValues {
   readonly values: readonly unknown[];
   /** Those of the values (and what they hold) that are moved, not copied. */
   readonly transfer: readonly object[];
+}
+
+/** On the pool's clock, in milliseconds; 0 for what has not happened. */
+export interface CallTimes {
+  queuedAt: number;
+  startedAt: number;
+  endedAt: number;
 }
 
 export interface CallWatch {

@@ -26,8 +26,10 @@ export interface Lane extends Outlet {
   state: LaneState;
   /** Why it could not start or was lost; undefined while all is well. */
   cause: unknown;
-  /** It has answered something since the fleet last looked. */
-  active: boolean;
+  /** How many calls it has answered. */
+  calls: number;
+  /** When `calls` gets there, the lane is due to be replaced: see `Recycling`. Set by the fleet. */
+  wornAt: number;
   /** How many calls it is running now. */
   running(): number;
   /** Tells the function that runs `call` to stop: fires its signal and turns `aborted()` true. */
@@ -41,6 +43,8 @@ export interface Lane extends Outlet {
 /** What a lane tells the fleet. */
 export interface LaneEvents {
   onUp(lane: Lane): void;
+  /** It should be replaced, and says so by itself: its heap has grown. It goes on meanwhile. */
+  onWorn(lane: Lane): void;
   /** It is being ended, and may go on for a while; another may take its place. */
   onEnding(lane: Lane): void;
   /**
@@ -89,6 +93,8 @@ export interface Placement {
   handed(): Call[];
   /** `Demand.holds` may have changed. */
   reviewHold(): void;
+  /** Whether the process has room for one more busy thread. */
+  hasBudget(): boolean;
   /** The pool has ended and its lanes are gone: lets go of everything. */
   dispose(): void;
 }
@@ -104,6 +110,8 @@ export interface Demand {
 export interface Window extends Outlet {
   /** How many calls the lanes (those that are starting included) can run at once. */
   capacity: number;
+  /** How long functions run on the average, in milliseconds, as far as is known; 0 before that. */
+  serviceMs: number;
   /** The lane that has claimed a call, or null while none has. */
   laneOf(call: Call): Lane | null;
   /** Whether a call's function has begun. */

@@ -8,10 +8,11 @@ import type { Demand, Lane, LaneEvents, LaneState, Outcomes, Placement } from '.
 import type { ResolvedPoolOptions } from '../options.ts';
 import type { Tracker } from '../worker/context.ts';
 import { type Answers, Executor } from '../worker/executor.ts';
+import { type HookOptions, setUp, tearDown } from '../worker/hooks.ts';
 import type { InvocationHost } from '../worker/invocation.ts';
 import type { Tasks } from '../worker/tasks.ts';
 import { loadTasks } from './load.ts';
-import { clone, KeepAlive, now, turn } from './node.ts';
+import { clone, KeepAlive, now, snapshot, turn } from './node.ts';
 import { nodeCodec } from './node-codec.ts';
 import { inlineTracker } from './tracker.ts';
 
@@ -29,8 +30,7 @@ export class InlinePlacement implements Placement {
   readonly window = null;
   readonly names: string[] = [];
   readonly #numbers = new Map<string, number>();
-  readonly #module: string;
-  readonly #concurrency: number;
+  readonly #options: InlineOptions;
   readonly #outcomes: Outcomes;
   readonly #demand: Demand;
   readonly #heap = new HeapSink(MOST_VALUE_BYTES);
@@ -41,8 +41,8 @@ export class InlinePlacement implements Placement {
   readonly #lanes = new Set<InlineLane>();
 
   constructor(module: string, options: ResolvedPoolOptions, outcomes: Outcomes, demand: Demand) {
-    this.#module = module;
-    this.#concurrency = options.concurrency;
+    const { concurrency, setup, teardown } = options;
+    this.#options = { module, concurrency, setup, teardown, data: snapshot(options.data) };
     this.#outcomes = outcomes;
     this.#demand = demand;
   }
@@ -97,15 +97,7 @@ export class InlinePlacement implements Placement {
   }
 
   createLane(id: number, events: LaneEvents): Lane {
-    const lane = new InlineLane(
-      id,
-      this.#module,
-      this.#concurrency,
-      this,
-      events,
-      this.#outcomes,
-      this.#tracker,
-    );
+    const lane = new InlineLane(id, this.#options, this, events, this.#outcomes, this.#tracker);
     this.#lanes.add(lane);
     return lane;
   }
@@ -113,6 +105,20 @@ export class InlinePlacement implements Placement {
   forget(lane: InlineLane): void {
     this.#lanes.delete(lane);
   }
+
+  /** Its lanes are no threads. */
+  hasBudget(): boolean {
+    return true;
+  }
+}
+
+/** What is the same for all lanes of a pool. */
+interface InlineOptions {
+  readonly module: string;
+  readonly concurrency: number;
+  readonly setup: string | undefined;
+  readonly teardown: string | undefined;
+  readonly data: unknown;
 }
 
 class InlineLane implements Lane, Answers, InvocationHost {
@@ -120,7 +126,8 @@ class InlineLane implements Lane, Answers, InvocationHost {
   readonly laneId: number;
   state: LaneState = 'starting';
   cause: unknown;
-  active = false;
+  calls = 0;
+  wornAt = Number.POSITIVE_INFINITY;
   readonly #concurrency: number;
   readonly #placement: InlinePlacement;
   readonly #events: LaneEvents;
@@ -136,11 +143,11 @@ class InlineLane implements Lane, Answers, InvocationHost {
   #held = 0;
   #ended = false;
   #tasks: Tasks | null = null;
+  #tearDown: ReturnType<typeof tearDown> = null;
 
   constructor(
     id: number,
-    module: string,
-    concurrency: number,
+    { module, concurrency, setup, teardown, data }: InlineOptions,
     placement: InlinePlacement,
     events: LaneEvents,
     outcomes: Outcomes,
@@ -162,13 +169,19 @@ class InlineLane implements Lane, Answers, InvocationHost {
     this.#calls = new Array(concurrency).fill(null);
     this.#begun = new Array(concurrency).fill(false);
     this.#cancelled = new Array(concurrency).fill(false);
-    loadTasks(module).then(
-      tasks => {
-        this.#tasks = tasks;
+    this.#load(module, { setup, teardown, data: snapshot(data), laneId: id }).then(
+      () => {
         if (!this.#ended) events.onUp(this);
       },
       error => this.end(error),
     );
+  }
+
+  async #load(module: string, hooks: HookOptions): Promise<void> {
+    const tasks = await loadTasks(module);
+    this.#tearDown = tearDown(tasks, hooks);
+    await setUp(tasks, hooks);
+    this.#tasks = tasks;
   }
 
   now = now;
@@ -211,7 +224,14 @@ class InlineLane implements Lane, Answers, InvocationHost {
   }
 
   drain(): void {
-    if (this.#held === 0) this.end(undefined);
+    if (this.#held > 0) return;
+    if (this.#tearDown === null) {
+      this.end(undefined);
+      return;
+    }
+    const run = this.#tearDown;
+    this.#tearDown = null;
+    run().then(trouble => this.end(trouble));
   }
 
   end(cause: unknown): void {
@@ -233,6 +253,7 @@ class InlineLane implements Lane, Answers, InvocationHost {
   #begin(ticket: number, call: Call): void {
     if (this.#calls[ticket] !== call || this.#begun[ticket]) return; // recalled, or the lane is gone
     this.#begun[ticket] = true;
+    if (call.times !== null) call.times.startedAt = now();
     try {
       const task = this.#tasks!.find(this.#placement.names[call.fn]);
       const { memory, start, length, side } = call;
@@ -264,12 +285,13 @@ class InlineLane implements Lane, Answers, InvocationHost {
   }
 
   #finish(call: Call, failed: boolean, value: unknown): void {
+    if (call.times !== null) call.times.endedAt = now();
     this.#release(call);
-    this.active = true;
+    this.calls++;
     this.#placement.discard(call);
     this.#outcomes.settle(call, failed, value, this);
     this.#outcomes.finished(call, this);
-    if (this.state === 'draining' && this.#held === 0) this.end(undefined);
+    if (this.state === 'draining') this.drain();
   }
 
   #release(call: Call): void {

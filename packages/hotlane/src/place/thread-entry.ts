@@ -5,16 +5,19 @@ import { greeting } from '../transport/handshake.ts';
 import { LaneLoop } from '../transport/lane-loop.ts';
 import type { ToHost, ToLane } from '../transport/layout.ts';
 import { installTracker, OneAtATime } from '../worker/context.ts';
+import { setUp, tearDown } from '../worker/hooks.ts';
 import { loadTasks } from './load.ts';
-import { cores, now, turn } from './node.ts';
+import { cores, joinBudget, now, turn, usedHeapBytes } from './node.ts';
 import { nodeCodec } from './node-codec.ts';
 import type { ThreadData } from './thread.ts';
 import { ManyAtOnce } from './tracker.ts';
 
-const { port, module, laneId, concurrency, window, sourceMaps } = workerData as ThreadData;
+const { port, module, concurrency, window, sourceMaps, heapBytes, hooks, budget, cell } =
+  workerData as ThreadData;
 // Task modules see the same `workerData`: it is no business of theirs.
 for (const key of Object.keys(workerData)) delete workerData[key];
 
+const own = joinBudget(budget, cell);
 if (sourceMaps) process.setSourceMapsEnabled(true);
 
 function post(message: ToHost, transfer?: readonly object[]): void {
@@ -29,8 +32,12 @@ try {
   const tasks = await loadTasks(module);
   const tracker = concurrency === 1 ? new OneAtATime() : new ManyAtOnce();
   installTracker(tracker);
-  const platform = { codec: nodeCodec, cores, now, turn, post };
-  const lane = new LaneLoop(platform, window, tasks, { laneId, concurrency }, tracker);
+  const teardown = tearDown(tasks, hooks);
+  await setUp(tasks, hooks);
+  const markBusy = (busy: boolean) => own.mark(busy);
+  const platform = { codec: nodeCodec, cores, now, turn, post, heapBytes: usedHeapBytes, markBusy };
+  const options = { laneId: hooks.laneId, concurrency, heapBytes, tearDown: teardown };
+  const lane = new LaneLoop(platform, window, tasks, options, tracker);
   receive = message => lane.receive(message);
   port.on('messageerror', error => lane.onUnreadable(error));
   for (const message of early.splice(0)) lane.receive(message);

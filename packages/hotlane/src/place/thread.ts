@@ -2,22 +2,28 @@ import { getHeapStatistics } from 'node:v8';
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
 import { decodeAlone } from '../call/alone.ts';
 import { HotlaneError } from '../errors.ts';
+import { type Budget, NO_CELL } from '../fleet/budget.ts';
 import { type Call, NOWHERE } from '../lane/call.ts';
 import type { Demand, Lane, LaneEvents, LaneState, Outcomes, Placement } from '../lane/lane.ts';
 import type { ResolvedPoolOptions } from '../options.ts';
 import { refuseGreeting } from '../transport/handshake.ts';
 import { LEAST_INBOX, type ToHost, type ToLane, type WindowMemory } from '../transport/layout.ts';
 import { MOST_AHEAD, SharedWindow } from '../transport/window.ts';
-import { clock, clone, cores, KeepAlive, turn } from './node.ts';
+import type { HookOptions } from '../worker/hooks.ts';
+import { clock, clone, cores, KeepAlive, processBudget, snapshot, turn } from './node.ts';
 import { nodeCodec } from './node-codec.ts';
 
 /** What a thread is started with. */
 export interface ThreadData {
   readonly port: MessagePort;
   readonly module: string;
-  readonly laneId: number;
   readonly concurrency: number;
+  readonly heapBytes: number;
+  readonly hooks: HookOptions;
   readonly window: WindowMemory;
+  /** What all pools of the process share (fleet/budget.ts), and this lane's cell in it. */
+  readonly budget: SharedArrayBuffer;
+  readonly cell: number;
   /** The host maps its stacks back to sources; so does the lane then. */
   readonly sourceMaps: boolean;
 }
@@ -39,9 +45,8 @@ const entry = new URL(import.meta.resolve('#thread-entry'));
 /** Lanes that are worker threads of Node and pull from a window in shared memory. */
 export class ThreadPlacement implements Placement {
   readonly window: SharedWindow;
-  readonly #module: string;
-  readonly #concurrency: number;
-  readonly #heapMb: number;
+  readonly #options: ThreadOptions;
+  readonly #budget: Budget | null;
   readonly #keepAlive = new KeepAlive();
 
   /**
@@ -49,9 +54,13 @@ export class ThreadPlacement implements Placement {
    * @param demand what the pool says of its calls
    */
   constructor(module: string, options: ResolvedPoolOptions, outcomes: Outcomes, demand: Demand) {
-    this.#module = module;
-    this.#concurrency = options.concurrency;
-    this.#heapMb = options.heapMb || Math.floor(getHeapStatistics().heap_size_limit / MIB);
+    const { setup, teardown, concurrency } = options;
+    const heapMb = options.heapMb || Math.floor(getHeapStatistics().heap_size_limit / MIB);
+    const data = snapshot(options.data);
+    const { heapBytes } = options.recycle;
+    this.#options = { module, concurrency, heapMb, heapBytes, setup, teardown, data };
+    this.#budget = options.budget ? processBudget() : null;
+    this.#budget?.allow(options.maxLanes);
     const hold = (on: boolean) => this.#keepAlive.set(on);
     const platform = { clock, codec: nodeCodec, clone, cores, turn, keepAlive: hold };
     const seats = 2 * options.maxLanes; // a lane and its replacement overlap
@@ -95,19 +104,37 @@ export class ThreadPlacement implements Placement {
   }
 
   createLane(id: number, events: LaneEvents): Lane {
-    const options = { concurrency: this.#concurrency, heapMb: this.#heapMb };
-    return new ThreadLane(id, events, this.window, this.#module, options);
+    return new ThreadLane(id, events, this.window, this.#options, this.#budget);
   }
+
+  hasBudget(): boolean {
+    return this.#budget?.hasRoom() ?? true;
+  }
+}
+
+/** What is the same for all lanes of a pool. */
+interface ThreadOptions {
+  /** The task module's absolute URL. */
+  readonly module: string;
+  readonly concurrency: number;
+  readonly heapMb: number;
+  readonly heapBytes: number;
+  readonly setup: string | undefined;
+  readonly teardown: string | undefined;
+  readonly data: unknown;
 }
 
 class ThreadLane implements Lane {
   readonly id: number;
   state: LaneState = 'starting';
   cause: unknown;
-  active = false;
+  calls = 0;
+  wornAt = Number.POSITIVE_INFINITY;
   readonly #events: LaneEvents;
   readonly #window: SharedWindow;
   readonly #port: MessagePort;
+  readonly #budget: Budget | null;
+  readonly #cell: number;
   #seat = NOWHERE;
   #worker: Worker | null = null;
   #gone = false;
@@ -116,10 +143,12 @@ class ThreadLane implements Lane {
     id: number,
     events: LaneEvents,
     window: SharedWindow,
-    module: string,
-    { concurrency, heapMb }: { concurrency: number; heapMb: number },
+    { module, concurrency, heapMb, heapBytes, setup, teardown, data }: ThreadOptions,
+    budget: Budget | null,
   ) {
     this.id = id;
+    this.#budget = budget;
+    this.#cell = budget?.take() ?? NO_CELL;
     this.#events = events;
     this.#window = window;
     const { port1, port2 } = new MessageChannel();
@@ -140,10 +169,13 @@ class ThreadLane implements Lane {
       const workerData: ThreadData = {
         port: port2,
         module,
-        laneId: id,
         concurrency,
+        heapBytes,
+        hooks: { setup, teardown, data, laneId: id },
         window: shared,
         sourceMaps,
+        budget: processBudget().buffer,
+        cell: this.#cell,
       };
       const worker = new Worker(entry, {
         workerData,
@@ -213,7 +245,12 @@ class ThreadLane implements Lane {
         this.end(causeOf(message.cause));
         break;
       case 'drained':
-        if (this.state === 'draining') this.end(undefined);
+        if (this.state === 'draining') {
+          this.end(message.trouble === undefined ? undefined : causeOf(message.trouble));
+        }
+        break;
+      case 'worn':
+        this.#events.onWorn(this);
         break;
       default:
         this.#window.onMessage(this.#seat, message ?? {});
@@ -234,6 +271,7 @@ class ThreadLane implements Lane {
   #onGone(): void {
     if (this.#gone) return;
     this.#gone = true;
+    this.#budget?.free(this.#cell);
     this.#port.close();
     const { unstarted, started } = this.#window.vacate(this.#seat);
     this.#events.onEnded(this, unstarted, started);

@@ -45,6 +45,8 @@ class Owner implements Outcomes, LaneEvents {
     this.ups.push(lane);
   }
 
+  onWorn(): void {}
+
   onEnding(lane: Lane): void {
     if (lane.state === 'up') lane.state = 'draining';
   }

@@ -47,6 +47,7 @@ export interface SimWitness {
 export class SimPlacement implements Placement, Window {
   readonly window = this;
   capacity = 0;
+  serviceMs = 0;
   readonly lanes: SimLane[] = [];
   /** How many calls may be published beyond the capacity. */
   readonly ahead: number;
@@ -107,6 +108,10 @@ export class SimPlacement implements Placement, Window {
   }
 
   reviewHold(): void {}
+
+  hasBudget(): boolean {
+    return true;
+  }
 
   dispose(): void {}
 
@@ -182,7 +187,8 @@ export class SimLane implements Lane {
   readonly id: number;
   state: LaneState = 'starting';
   cause: unknown;
-  active = false;
+  calls = 0;
+  wornAt = Number.POSITIVE_INFINITY;
   readonly #placement: SimPlacement;
   readonly #events: LaneEvents;
   readonly #inbox: Call[] = [];
@@ -291,12 +297,14 @@ export class SimLane implements Lane {
     if (this.#dead) return;
     const { clock, random, habits, witness } = this.#placement;
     this.#move(call, 'started');
+    if (call.times !== null) call.times.startedAt = clock.now();
     witness.started(call);
     this.#diesNow(habits.dieStarted, 'started');
     if (random.chance(habits.hang)) return;
     clock.after(random.around(habits.serviceMs), () => {
       if (this.#dead) return;
       this.#move(call, 'done');
+      if (call.times !== null) call.times.endedAt = clock.now();
       this.#placement.held.get(call)!.failed = random.chance(habits.fail);
       clock.after(random.around(habits.handOverMs), () => this.#answer(call));
       if (random.chance(habits.dieDone)) this.die(new Error('it dies while done'));
@@ -309,7 +317,7 @@ export class SimLane implements Lane {
     const { failed } = this.#placement.held.get(call)!;
     this.#placement.withdraw(call);
     this.#placement.discard(call);
-    this.active = true;
+    this.calls++;
     this.#note('answers', call);
     this.#placement.outcomes.settle(call, failed, failed ? new Error('thrown') : 'value');
     this.#placement.outcomes.finished(call, this);

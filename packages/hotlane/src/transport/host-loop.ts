@@ -93,9 +93,9 @@ export class HostLoop {
     this.#rang = true;
   }
 
-  /** While it sleeps, holds the process as long as somebody waits for a call. (Polling holds it by itself.) */
+  /** While it does not poll, holds the process as long as somebody waits for something. (Polling holds it by itself.) */
   reviewHold(): void {
-    const hold = this.#state === 'asleep' && this.#demand.holds();
+    const hold = this.#state !== 'polling' && this.#demand.holds();
     if (hold !== this.#holding) this.#hold(hold);
   }
 

@@ -1,4 +1,4 @@
-import { decodeAlone } from '../call/alone.ts';
+import { decodeAlone, encodeAlone } from '../call/alone.ts';
 import { Decoder } from '../call/decode.ts';
 import { DefinitionReader, DefinitionWriter } from '../call/definitions.ts';
 import { Encoder } from '../call/encode.ts';
@@ -9,6 +9,7 @@ import {
   atomicNotify,
   atomicOr,
   atomicStore,
+  whenSettled,
 } from '../call/intrinsics.ts';
 import { HeapSink, type Memory, memoryOver } from '../call/memory.ts';
 import type { CodecPlatform } from '../call/platform.ts';
@@ -43,12 +44,12 @@ import {
   REPLY_HEAD,
   REPLY_TAIL,
   SEGMENT_SHIFT,
-  SERVICE,
   SLOT_WORDS,
   STARTED,
   STATUS_BITS,
   TAIL,
   TASK,
+  TIMED,
   type ToHost,
   type ToLane,
   WHERE,
@@ -71,6 +72,19 @@ export interface LanePlatform {
   /** Calls back after other events of the loop had their turn. */
   turn(next: () => void): void;
   post(message: ToHost, transfer?: readonly object[]): void;
+  /** How many bytes of heap the thread uses. */
+  heapBytes(): number;
+  /** The lane wakes, or goes to sleep. */
+  markBusy(busy: boolean): void;
+}
+
+export interface LaneOptions {
+  readonly laneId: number;
+  readonly concurrency: number;
+  /** With more heap than this, in bytes, the lane asks to be replaced. */
+  readonly heapBytes: number;
+  /** Runs when the lane leaves, after its last call; settles with what went wrong. Null for nothing. */
+  readonly tearDown: (() => Promise<HotlaneError | undefined>) | null;
 }
 
 /** After so long with calls, in milliseconds, other events of the loop get a turn. */
@@ -109,6 +123,8 @@ export class LaneLoop implements Answers, InvocationHost {
   readonly #layout: Layout;
   readonly #control: Int32Array;
   readonly #deadlines: Float64Array;
+  readonly #startedAt: Float64Array;
+  readonly #endedAt: Float64Array;
   readonly #seat: number;
   readonly #mine: number;
   readonly #maskWord: number;
@@ -142,28 +158,31 @@ export class LaneLoop implements Answers, InvocationHost {
   readonly #patience = new Patience();
   /** It left spinning, or was rung, with a claim: see `#afterClaim`. */
   #mayOweRing = false;
-  /** Running mean of how long functions run, in milliseconds, from one call in 64. */
-  #serviceMs = 0;
-  #sampleIn = 8; // the first calls run cold and would mislead
-  #sampled = -1;
-  #sampledAt = 0;
+  /** With more heap than this, in bytes, it asks to be replaced. Looked at after timed calls. */
+  #heapLimit: number;
+  #tearDown: LaneOptions['tearDown'];
+  #leaving = false;
 
   constructor(
     platform: LanePlatform,
     memory: WindowMemory,
     tasks: Tasks,
-    options: { laneId: number; concurrency: number },
+    options: LaneOptions,
     tracker: Tracker,
   ) {
     this.#platform = platform;
     this.#tasks = tasks;
     this.laneId = options.laneId;
     this.#concurrency = options.concurrency;
+    this.#heapLimit = options.heapBytes;
+    this.#tearDown = options.tearDown;
     const layout = new Layout(memory.seats, memory.slots, memory.inbox);
     this.#layout = layout;
     const control = new Int32Array(memory.control, 0, layout.words);
     this.#control = control;
     this.#deadlines = new Float64Array(memory.control, layout.deadline * 4, layout.slots);
+    this.#startedAt = new Float64Array(memory.control, layout.started * 4, layout.slots);
+    this.#endedAt = new Float64Array(memory.control, layout.ended * 4, layout.slots);
     this.#seat = memory.seat;
     this.#mine = layout.seat(memory.seat);
     this.#maskWord = memory.seat >> 5;
@@ -286,6 +305,7 @@ export class LaneLoop implements Answers, InvocationHost {
   #work(): void {
     this.#inLoop = true;
     if (this.#asleep) this.#stopSleeping(); // something of its own woke it
+    this.#platform.markBusy(true);
     while (!this.#draining && this.#executor.running < this.#concurrency) {
       const slot = this.#claim();
       if (slot >= 0) {
@@ -413,7 +433,10 @@ export class LaneLoop implements Answers, InvocationHost {
     else atomicAnd(control, this.#layout.waiting + this.#maskWord, ~this.#maskBit);
     atomicOr(control, this.#layout.asleep + this.#maskWord, this.#maskBit);
     this.#asleep = true;
-    if (!this.#hasWork() && this.#sleeper.sleep(bell)) return true;
+    if (!this.#hasWork() && this.#sleeper.sleep(bell)) {
+      this.#platform.markBusy(false);
+      return true;
+    }
     this.#stopSleeping();
     return false;
   }
@@ -483,10 +506,7 @@ export class LaneLoop implements Answers, InvocationHost {
       this.answer(slot, true, error, []);
       return;
     }
-    if (this.#sampled < 0 && --this.#sampleIn <= 0) {
-      this.#sampled = slot;
-      this.#sampledAt = this.#platform.now();
-    }
+    if ((control[at + TASK] & TIMED) !== 0) this.#startedAt[slot] = this.#platform.now();
     // Before the function's first instruction: from here on, a lost lane means that the call had begun.
     atomicStore(control, at, STARTED | (this.#seat << STATUS_BITS));
     this.#executor.run(slot, task, args, this.#deadlines[slot]);
@@ -507,7 +527,8 @@ export class LaneLoop implements Answers, InvocationHost {
   // ---- answering ----------------------------------------------------------------------------------------
 
   answer(slot: number, failed: boolean, value: unknown, transfer: readonly object[]): void {
-    if (slot === this.#sampled) this.#learn();
+    const at = this.#layout.slot0 + slot * SLOT_WORDS;
+    if ((this.#control[at + TASK] & TIMED) !== 0) this.#endTimed(slot);
     const encoder = this.#encoder;
     let writer = this.#wasLarge ? this.#wide! : this.#writer;
     let length: number;
@@ -520,7 +541,7 @@ export class LaneLoop implements Answers, InvocationHost {
       length = this.#encodeFailure(error, writer);
     }
     // Before the reply can be seen, so that no slot has an answer and is not done.
-    this.#control[this.#layout.slot0 + slot * SLOT_WORDS] = DONE | (this.#seat << STATUS_BITS);
+    this.#control[at] = DONE | (this.#seat << STATUS_BITS);
     const isPlain = encoder.side.length === 0 && transfer.length === 0;
     if (writer.outgrown && isPlain && writer === this.#writer) {
       // It may still find room in the ring for large results, copied once more; the next is written there at once.
@@ -599,18 +620,22 @@ export class LaneLoop implements Answers, InvocationHost {
   }
 
   #confirmDrained(): void {
-    if (this.#executor.running === 0) this.#platform.post({ kind: 'drained' });
+    if (this.#executor.running > 0 || this.#leaving) return;
+    this.#leaving = true;
+    if (this.#tearDown === null) {
+      this.#platform.post({ kind: 'drained' });
+      return;
+    }
+    whenSettled(this.#tearDown(), trouble => {
+      const bytes = trouble === undefined ? undefined : encodeAlone(trouble, this.#platform.codec);
+      this.#platform.post({ kind: 'drained', trouble: bytes });
+    });
   }
 
-  #learn(): void {
-    const took = this.#platform.now() - this.#sampledAt;
-    this.#sampled = -1;
-    this.#sampleIn = MOST_UNTIMED;
-    this.#serviceMs = this.#serviceMs === 0 ? took : this.#serviceMs + (took - this.#serviceMs) / 4;
-    // The host reads it when it takes in replies; an old value does no harm.
-    this.#control[this.#mine + SERVICE] = Math.min(
-      2 ** 30,
-      Math.max(1, Math.round(this.#serviceMs * 16_000)),
-    );
+  #endTimed(slot: number): void {
+    this.#endedAt[slot] = this.#platform.now();
+    if (this.#heapLimit === Number.POSITIVE_INFINITY || this.#platform.heapBytes() < this.#heapLimit) return;
+    this.#heapLimit = Number.POSITIVE_INFINITY; // said once
+    this.#platform.post({ kind: 'worn' });
   }
 }

@@ -15,13 +15,15 @@ import type { Greeting } from './handshake.ts';
  *              WAITING      a bit per seat: its calls wait for something,    the lane
  *                           so that it may be busy although it sleeps
  *              SPINNING     a bit per seat: free, and looking for work      the lane
- *     seats    two lines each. The lane's: INBOX_TAIL, REPLY_HEAD, LANE_DEFINED, SERVICE, WIDE_HEAD.
+ *     seats    two lines each. The lane's: INBOX_TAIL, REPLY_HEAD, LANE_DEFINED, WIDE_HEAD.
  *              The host's: BELL (also rung by lanes), INBOX_HEAD, REPLY_TAIL, WIDE_TAIL
  *     inboxes  so many words per seat: slots of calls that only this lane may take
  *     ring     2 × SLOTS words: slots in the order of publication
  *     cancel   a word per slot: 1 when its call was cancelled
  *     serial   a word per slot: counts its calls, so that a late message is not taken for a later one's
  *     deadline a double per slot: when its call's time is up, on the pool's clock in ms; 0 for never
+ *     started  a double per slot: when its function began, on the pool's clock in ms; written for timed calls only
+ *     ended    a double per slot: when it ended
  *     slots    4 words each: STATE, TASK (function index and flags), WHERE (segment and offset), LENGTH
  *
  *   definitions: the host's log, behind the control block, as bytes
@@ -78,6 +80,8 @@ export const FN_MASK = 0xffff;
 export const HAS_SIDE = 1 << 16;
 /** The arguments' bytes travel on the side channel too, since shared memory had no room. */
 export const BYTES_ASIDE = 1 << 17;
+/** The lane writes down when the function began and ended. */
+export const TIMED = 1 << 18;
 
 /** WHERE: the segment above, the offset in units of 8 bytes below. */
 export const SEGMENT_SHIFT = 24;
@@ -87,10 +91,8 @@ export const OFFSET_MASK = (1 << SEGMENT_SHIFT) - 1;
 export const INBOX_TAIL = 0;
 export const REPLY_HEAD = 1;
 export const LANE_DEFINED = 2;
-/** How long functions run, a running mean in units of 1/16 µs; 0 while nothing is known. */
-export const SERVICE = 3;
 /** HEAD of the lane's second ring, for large results. */
-export const WIDE_HEAD = 4;
+export const WIDE_HEAD = 3;
 /** and in the line that others write. */
 export const BELL = LINE;
 export const INBOX_HEAD = LINE + 1;
@@ -128,6 +130,8 @@ export class Layout {
   readonly serial: number;
   readonly slot0: number;
   readonly deadline: number;
+  readonly started: number;
+  readonly ended: number;
   readonly words: number;
   readonly #seat0: number;
 
@@ -153,7 +157,9 @@ export class Layout {
     this.serial = this.cancel + slots;
     this.slot0 = this.serial + slots;
     this.deadline = this.slot0 + slots * SLOT_WORDS;
-    this.words = this.deadline + 2 * slots;
+    this.started = this.deadline + 2 * slots;
+    this.ended = this.started + 2 * slots;
+    this.words = this.ended + 2 * slots;
   }
 
   seat(seat: number): number {
@@ -209,4 +215,5 @@ export type ToHost =
       readonly length: number;
       readonly values: readonly unknown[];
     }
-  | { readonly kind: 'drained' };
+  | { readonly kind: 'worn' }
+  | { readonly kind: 'drained'; readonly trouble?: Uint8Array };

@@ -33,7 +33,6 @@ import {
   REPLY_RING_BYTES,
   REPLY_TAIL,
   SEGMENT_SHIFT,
-  SERVICE,
   SLOT_WORDS,
   STARTED,
   STATE,
@@ -41,6 +40,7 @@ import {
   STATUS_MASK,
   TAIL,
   TASK,
+  TIMED,
   type ToHost,
   type ToLane,
   WHERE,
@@ -100,6 +100,8 @@ export class SharedWindow implements Window, Sink {
   readonly #buffer: SharedArrayBuffer;
   readonly #control: Int32Array;
   readonly #deadlines: Float64Array;
+  readonly #startedAt: Float64Array;
+  readonly #endedAt: Float64Array;
   readonly #bells: Bells;
   readonly #loop: HostLoop;
   readonly #arena: Arena;
@@ -116,6 +118,7 @@ export class SharedWindow implements Window, Sink {
   #capacity = 0;
   /** How many more calls may be published than the lanes can run. */
   #ahead = MOST_AHEAD;
+  #serviceMs = 0;
   /** Calls in the window, lane-bound ones left out. */
   #held = 0;
   #head = 0;
@@ -149,6 +152,8 @@ export class SharedWindow implements Window, Sink {
     this.#buffer = new SharedArrayBuffer(layout.words * 4 + HOST_LOG_BYTES);
     this.#control = new Int32Array(this.#buffer, 0, layout.words);
     this.#deadlines = new Float64Array(this.#buffer, layout.deadline * 4, layout.slots);
+    this.#startedAt = new Float64Array(this.#buffer, layout.started * 4, layout.slots);
+    this.#endedAt = new Float64Array(this.#buffer, layout.ended * 4, layout.slots);
     this.#bells = new Bells(this.#control, layout);
     this.#loop = new HostLoop(
       this.#control,
@@ -370,10 +375,23 @@ export class SharedWindow implements Window, Sink {
   /** How many calls the lanes (those that are starting included) can run at once. */
   set capacity(calls: number) {
     this.#capacity = calls;
+    this.serviceMs = this.#serviceMs;
   }
 
   get capacity(): number {
     return this.#capacity;
+  }
+
+  /** Sets how far ahead to publish: as much as the lanes get through in `AHEAD_MS`, and one each unless calls are long. */
+  set serviceMs(serviceMs: number) {
+    this.#serviceMs = serviceMs;
+    if (serviceMs === 0) return;
+    const least = serviceMs < LONGEST_READY_MS ? 1 : 0;
+    this.#ahead = Math.min(MOST_AHEAD, Math.floor(Math.max(least, AHEAD_MS / serviceMs) * this.#capacity));
+  }
+
+  get serviceMs(): number {
+    return this.#serviceMs;
   }
 
   /** Gives a lane a seat: what it must be told at its start. */
@@ -517,6 +535,10 @@ export class SharedWindow implements Window, Sink {
     const control = this.#control;
     let flags = call.side === null ? 0 : HAS_SIDE;
     if (call.segment === NOWHERE && !this.#settleIn(call)) flags |= BYTES_ASIDE;
+    if (call.times !== null) {
+      flags |= TIMED;
+      this.#startedAt[slot] = 0;
+    }
     const at = this.#stateAt(slot);
     control[at + TASK] = call.fn | flags;
     control[at + WHERE] = (call.segment << SEGMENT_SHIFT) | (call.start >> 3);
@@ -657,7 +679,6 @@ export class SharedWindow implements Window, Sink {
       arrived++;
     }
     reader.release();
-    this.#learn(this.#control[this.#layout.seat(index) + SERVICE]);
     return arrived;
   }
 
@@ -686,8 +707,13 @@ export class SharedWindow implements Window, Sink {
         value = error;
       }
     }
-    seat.lane.active = true;
+    seat.lane.calls++;
     const { slot } = call;
+    if (call.times !== null) {
+      // Written by the lane before the answer was shown.
+      call.times.startedAt = this.#startedAt[slot];
+      call.times.endedAt = this.#endedAt[slot];
+    }
     this.#control[this.#stateAt(slot)] = FREE;
     this.#vacateSlot(call, slot);
     this.discard(call);
@@ -761,14 +787,6 @@ export class SharedWindow implements Window, Sink {
 
   #stateAt(slot: number): number {
     return this.#layout.slot0 + slot * SLOT_WORDS + STATE;
-  }
-
-  /** Sets how far ahead to publish: as much as the lanes get through in `AHEAD_MS`, and one each unless calls are long. */
-  #learn(service: number): void {
-    if (service === 0) return;
-    const perLane = (AHEAD_MS * 16_000) / service;
-    const least = service < LONGEST_READY_MS * 16_000 ? 1 : 0;
-    this.#ahead = Math.min(MOST_AHEAD, Math.floor(Math.max(least, perLane) * this.#capacity));
   }
 }
 
