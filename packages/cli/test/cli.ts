@@ -113,6 +113,7 @@ export function makeGate(t: TestContext) {
   return {
     env: { HOTLANE_TEST_LOG: log, HOTLANE_TEST_GATE: gate },
     open: () => writeFileSync(gate, ''),
+    close: () => rmSync(gate),
     started,
     /** Resolves when so many calls have started. */
     async untilStarted(count: number): Promise<void> {
