@@ -137,7 +137,6 @@ export class Run {
     if (this.#intakeOver) return true;
     return (
       this.running < this.#depth.limit &&
-      !this.#retries.hasDue &&
       this.#waiting.length < this.#depth.limit + MOST_WAITING &&
       this.#waiting.chars < MOST_WAITING_CHARS &&
       !this.#output.full

@@ -109,7 +109,7 @@ function runOnOneLane(inputs: readonly string[], retries: number) {
     else call.reject(new Error('no'));
     await turn();
   };
-  return { run, calls, settle, ended };
+  return { run, calls, settle, ended, turn };
 }
 
 test('what waits for another try holds up no other input, and takes its turn before new ones', async t => {
@@ -148,4 +148,14 @@ test('the pause before another try grows, up to a bound', async t => {
   assert.equal(last, 5_000);
   await settle('error');
   await ended;
+});
+
+test('what was running when the run was stopped, and fails, has failed', async () => {
+  const { calls, settle, ended, run, turn } = runOnOneLane(['a', 'b'], 9);
+  await turn();
+  run.stop();
+  await settle('error');
+  await ended;
+  assert.deepEqual(calls, ['a']);
+  assert.deepEqual([run.done, run.failed, run.retried], [0, 1, 0]);
 });
