@@ -1,3 +1,5 @@
+import { DEFAULT_WINDOW, Inlet } from './call/flow.ts';
+import { CREDIT, STOP } from './call/talk.ts';
 import { createCallObject } from './call-object.ts';
 import { Signals } from './cancel.ts';
 import { HotlaneError, isHotlaneError, show } from './errors.ts';
@@ -15,11 +17,15 @@ import {
   flag,
   type ResolvedPoolOptions,
   resolveCallOptions,
+  resolveStreamOptions,
+  type StreamOptions,
 } from './options.ts';
 import { ReadyLine } from './ready.ts';
+import { Results } from './results.ts';
 import { Scheduler } from './schedule/scheduler.ts';
 import { rejectWithCallers } from './stack.ts';
-import type { Broadcasts, Calls, FunctionNames, Input, Output, TaskModule } from './types.ts';
+import { HostTalk, KeptByLanes, type Say } from './talk.ts';
+import type { Broadcasts, Calls, FunctionNames, Input, Output, Streams, TaskModule } from './types.ts';
 import { OVERDUE } from './worker/executor.ts';
 
 /** What `pool.stats()` tells. All counts are of calls. */
@@ -55,6 +61,14 @@ export interface Pool<M extends TaskModule> extends AsyncDisposable {
    * @throws HotlaneError OPTION
    */
   with(options: CallOptions): Calls<M>;
+  /**
+   * The module's generators, and other functions that give something to iterate, item by item:
+   * `for await (const row of pool.stream.rows('big.csv'))`. The call is made at once. At most `window` items are on the
+   * way, so the function waits for who reads. Leaving the loop lets the function's `finally` run.
+   */
+  readonly stream: Streams<M>;
+  /** The same with options for their calls. @throws HotlaneError OPTION */
+  streamWith(options: StreamOptions): Streams<M>;
   /**
    * Calls a function once for each input, some at a time, and gives the results out.
    *
@@ -99,6 +113,7 @@ export interface Pool<M extends TaskModule> extends AsyncDisposable {
 const MOST_LOSSES = 3;
 const NO_TRANSFER: readonly object[] = [];
 const NOT_NUMBERED = -1;
+const NO_STREAM_OPTIONS: StreamOptions = {};
 /** How long an idempotent call waits, at the most, before it runs for the second time; then twice as long. */
 const FIRST_REST_MS = 20;
 const LONGEST_REST_MS = 5_000;
@@ -114,6 +129,7 @@ const capture = (resolve: (value: unknown) => void, reject: (reason: unknown) =>
 /** Calls in, results out: joins a placement, a scheduler and a fleet. */
 export class LanePool implements Outcomes, FleetOwner {
   readonly call: object;
+  readonly stream: object;
   readonly broadcast: object;
   readonly #options: ResolvedPoolOptions;
   readonly #clock: Clock;
@@ -134,6 +150,9 @@ export class LanePool implements Outcomes, FleetOwner {
   readonly #onError: (error: HotlaneError) => void;
   /** The failure to start that calls heard of last: it needs no other telling. */
   #toldCause: unknown;
+  readonly #kept = new KeptByLanes();
+  /** A stream of results that nobody can read any more would keep its lane for ever. */
+  readonly #streams = new FinalizationRegistry<Inlet>(inlet => void inlet.return().catch(() => {}));
   #state: 'open' | 'closing' | 'closed' = 'open';
   /** Accepted calls that are not finished; and those among them whose promises are unsettled. */
   #inFlight = 0;
@@ -173,6 +192,7 @@ export class LanePool implements Outcomes, FleetOwner {
     );
     if (this.#placement.window !== null) this.#scheduler.addOutlet(this.#placement.window);
     this.call = this.#callsWith(null);
+    this.stream = this.#streamsWith(NO_STREAM_OPTIONS);
     this.broadcast = createCallObject(name => (...args) => {
       const refused = this.#refusal(null, 0);
       if (refused !== null) return Promise.reject(refused.reason);
@@ -185,6 +205,10 @@ export class LanePool implements Outcomes, FleetOwner {
 
   with(options: CallOptions): object {
     return this.#callsWith(resolveCallOptions(options));
+  }
+
+  streamWith(options: StreamOptions): object {
+    return this.#streamsWith(resolveStreamOptions(options));
   }
 
   map(
@@ -261,6 +285,71 @@ export class LanePool implements Outcomes, FleetOwner {
     });
   }
 
+  #streamsWith(options: StreamOptions): object {
+    return createCallObject(name => {
+      let fn = NOT_NUMBERED;
+      return (...args) => {
+        if (fn < 0) fn = this.#number(name);
+        return this.#openStream(fn, args, options);
+      };
+    });
+  }
+
+  /** Makes a call whose results are a stream. */
+  #openStream(fn: number, args: unknown[], options: StreamOptions): Results {
+    let made: Call | null = null;
+    let inlet: Inlet | null = null;
+    const window = options.window ?? DEFAULT_WINDOW;
+    const source = {
+      credit: (items: number) => {
+        if (made !== null) this.#laneOf(made)?.say(made, CREDIT, 0, items, undefined);
+      },
+      stop: async () => {
+        if (made !== null) await this.#stopStream(made, answer);
+      },
+    };
+    const answer = this.#invoke(fn, args, options === NO_STREAM_OPTIONS ? null : options, null, call => {
+      made = call;
+      call.window = window;
+      call.talk ??= this.createTalk(call);
+      inlet = (call.talk as HostTalk).open(source, window);
+    });
+    const opened = inlet ?? new Inlet(source, window, true);
+    answer.then(
+      () => opened.end(),
+      error => opened.fail(error),
+    );
+    const results = new Results(opened);
+    this.#streams.register(results, opened);
+    return results;
+  }
+
+  /** Lets the function of a stream clean up, if it has begun. @returns when its call is over */
+  async #stopStream(call: Call, answer: Promise<unknown>): Promise<void> {
+    if (!call.settled) {
+      if (this.#scheduler.recall(call)) {
+        this.settle(call, false, undefined);
+        this.#giveUp(call);
+      } else {
+        const lane = this.#laneOf(call);
+        call.watch ??= {
+          graceMs: this.#options.graceMs,
+          deadlineMs: Number.POSITIVE_INFINITY,
+          signal: null,
+          timer: null,
+        };
+        this.#clock.clearTimer(call.watch.timer);
+        if (lane !== null) {
+          call.watch.timer = this.#clock.setTimer(call.watch.graceMs, () =>
+            this.#onGraceOver(call, lane, undefined),
+          );
+          lane.say(call, STOP, 0, 0, undefined);
+        }
+      }
+    }
+    await answer;
+  }
+
   /** The function's number on the wire, or `NOT_NUMBERED` when there is no room for more names. */
   #number(name: string): number {
     const fn = this.#placement.defineFunction(name);
@@ -268,7 +357,14 @@ export class LanePool implements Outcomes, FleetOwner {
     return fn;
   }
 
-  #invoke(fn: number, args: unknown[], options: CallOptions | null, lane: Lane | null): Promise<unknown> {
+  /** @param prepare sees the call before it is handed over */
+  #invoke(
+    fn: number,
+    args: unknown[],
+    options: CallOptions | null,
+    lane: Lane | null,
+    prepare: ((call: Call) => void) | null = null,
+  ): Promise<unknown> {
     if (fn < 0) return Promise.reject(tooManyNames());
     let refused = this.#refusal(options, 0);
     if (refused !== null) return Promise.reject(refused.reason);
@@ -301,6 +397,7 @@ export class LanePool implements Outcomes, FleetOwner {
     if (this.#unsettled++ === 0) this.#placement.reviewHold();
     if (options !== null || this.#watchAll) this.#watch(call, options);
     if (--this.#untimed < 0) this.#time(call);
+    if (prepare !== null) prepare(call);
     this.#scheduler.submit(call);
     if (this.#inFlight > this.#fleet.growAbove) this.#fleet.grow();
     return promise;
@@ -372,6 +469,15 @@ export class LanePool implements Outcomes, FleetOwner {
     }
   }
 
+  createTalk(call: Call): HostTalk {
+    const say: Say = (op, id, number, value) => this.#laneOf(call)?.say(call, op, id, number, value) ?? 0;
+    return new HostTalk(say, this.#placement, this.#kept);
+  }
+
+  onTalk(lane: Lane, op: number, id: number, number: number, value: unknown): void {
+    this.#kept.receive(lane, op, id, number, value);
+  }
+
   #onSettled(call: Call): void {
     call.settled = true;
     if (call.watch !== null) this.#unwatch(call);
@@ -381,6 +487,7 @@ export class LanePool implements Outcomes, FleetOwner {
   finished(call: Call, lane: Lane | null): void {
     if (call.watch !== null) this.#clock.clearTimer(call.watch.timer);
     if (call.times !== null) this.#onTimed(call.times);
+    if (call.talk !== null) call.talk.end(lane);
     this.#queuedBytes -= call.length;
     this.#inFlight--;
     this.#scheduler.onFinished(call, lane);
@@ -400,6 +507,7 @@ export class LanePool implements Outcomes, FleetOwner {
   #cancel(call: Call, reason: unknown): void {
     if (call.settled) return;
     const { signal } = call.watch!;
+    call.talk?.drop();
     this.#onSettled(call);
     this.#failed++;
     // A signal's reason is its owner's, and not ours to write to.
@@ -500,6 +608,7 @@ export class LanePool implements Outcomes, FleetOwner {
 
   onGone(lane: Lane, unstarted: readonly Call[], started: readonly Call[]): void {
     this.#scheduler.removeOutlet(lane);
+    if (this.#kept.size > 0) this.#kept.onLaneGone(lane);
     let told = started.length > 0;
     for (const call of started) {
       if (this.#mayRunAgain(call)) {
@@ -529,7 +638,9 @@ export class LanePool implements Outcomes, FleetOwner {
   }
 
   #mayRunAgain(call: Call): boolean {
-    return !call.settled && call.retries > 0 && (call.side === null || call.side.transfer.length === 0);
+    if (call.settled || call.retries === 0) return false;
+    // What was moved is gone, as are items that were read, or given out.
+    return call.window === 0 && !call.talk?.readsInputs && (call.side?.transfer.length ?? 0) === 0;
   }
 
   /** Lets a call that is to run again wait a little, each time longer, and no two alike. */
@@ -610,6 +721,7 @@ export class LanePool implements Outcomes, FleetOwner {
     }
     this.#state = 'closed';
     await this.#fleet.close(undefined);
+    this.#kept.clear();
     this.#placement.dispose();
   }
 
@@ -627,6 +739,7 @@ export class LanePool implements Outcomes, FleetOwner {
     for (const call of waiting) this.#giveUp(call);
     for (const call of this.#placement.window?.recallAll() ?? []) this.#giveUp(call);
     await this.#fleet.close(reason ?? new HotlaneError('CLOSED', message));
+    this.#kept.clear();
     this.#placement.dispose();
   }
 

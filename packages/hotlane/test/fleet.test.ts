@@ -53,6 +53,7 @@ class FakeLane implements Lane {
   recall = () => false;
   running = () => this.busy;
   abort(): void {}
+  say = () => 0;
   drain(): void {
     this.gone();
   }

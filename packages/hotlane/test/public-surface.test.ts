@@ -14,6 +14,7 @@ describe('the public surface', () => {
   it('is what it was: values', () => {
     assert.deepEqual(Object.keys(hotlane).sort(), [
       'HotlaneError',
+      'callback',
       'createPool',
       'isHotlaneError',
       'registerError',
@@ -41,6 +42,8 @@ describe('the public surface', () => {
       'Arguments',
       'Broadcasts',
       'CallOptions',
+      'Callback',
+      'CallbackOptions',
       'Calls',
       'ErrorClass',
       'ErrorCode',
@@ -55,7 +58,11 @@ describe('the public surface', () => {
       'Pool',
       'PoolOptions',
       'PoolStats',
+      'RecycleOptions',
       'Remote',
+      'ResultStream',
+      'StreamOptions',
+      'Streams',
       'TaskModule',
     ]);
   });
@@ -63,8 +70,9 @@ describe('the public surface', () => {
   it('of a pool is what it was', async () => {
     await using pool = hotlane.createPool(new URL('./fixtures/tasks.ts', import.meta.url));
     const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(pool));
-    for (const name of ['with', 'map', 'stats', 'close', 'destroy']) assert.ok(methods.includes(name), name);
-    assert.deepEqual(Object.keys(pool).sort(), ['broadcast', 'call']);
+    for (const name of ['with', 'streamWith', 'map', 'ready', 'stats', 'close', 'destroy'])
+      assert.ok(methods.includes(name), name);
+    assert.deepEqual(Object.keys(pool).sort(), ['broadcast', 'call', 'stream']);
   });
 
   it('packs what it names, and nothing of the tests', () => {

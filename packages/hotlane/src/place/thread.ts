@@ -10,7 +10,7 @@ import { refuseGreeting } from '../transport/handshake.ts';
 import { LEAST_INBOX, type ToHost, type ToLane, type WindowMemory } from '../transport/layout.ts';
 import { MOST_AHEAD, SharedWindow } from '../transport/window.ts';
 import type { HookOptions } from '../worker/hooks.ts';
-import { clock, clone, cores, KeepAlive, processBudget, snapshot, turn } from './node.ts';
+import { clock, clone, cores, KeepAlive, now, processBudget, snapshot, turn } from './node.ts';
 import { nodeCodec } from './node-codec.ts';
 
 /** What a thread is started with. */
@@ -106,6 +106,9 @@ export class ThreadPlacement implements Placement {
   createLane(id: number, events: LaneEvents): Lane {
     return new ThreadLane(id, events, this.window, this.#options, this.#budget);
   }
+
+  readonly now = now;
+  readonly turn = turn;
 
   hasBudget(): boolean {
     return this.#budget?.hasRoom() ?? true;
@@ -215,6 +218,12 @@ class ThreadLane implements Lane {
 
   abort(call: Call, reason: unknown): void {
     this.#window.abort(call, reason);
+  }
+
+  say(call: Call | null, op: number, id: number, number: number, value: unknown): number {
+    if (this.#gone) return 0;
+    if (call !== null) return this.#window.say(call, op, id, number, value);
+    return this.#window.sayTo(this.#seat, op, id, number, value);
   }
 
   drain(): void {

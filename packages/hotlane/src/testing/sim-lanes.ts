@@ -109,6 +109,14 @@ export class SimPlacement implements Placement, Window {
 
   reviewHold(): void {}
 
+  now(): number {
+    return this.clock.now();
+  }
+
+  turn(next: () => void): void {
+    this.clock.after(0, next);
+  }
+
   hasBudget(): boolean {
     return true;
   }
@@ -257,6 +265,10 @@ export class SimLane implements Lane {
   }
 
   abort(): void {}
+
+  say(): number {
+    return 0;
+  }
 
   drain(): void {
     this.#draining = true;

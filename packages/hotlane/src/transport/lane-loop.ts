@@ -13,10 +13,12 @@ import {
 } from '../call/intrinsics.ts';
 import { HeapSink, type Memory, memoryOver } from '../call/memory.ts';
 import type { CodecPlatform } from '../call/platform.ts';
+import { NO_CALL, opOfUnreadable, readTalk, type TalkMessage, TalkWriter } from '../call/talk.ts';
 import { HotlaneError } from '../errors.ts';
 import type { Tracker } from '../worker/context.ts';
 import { type Answers, Executor } from '../worker/executor.ts';
 import type { InvocationHost } from '../worker/invocation.ts';
+import { KeptCallbacks, LaneTalk } from '../worker/talk.ts';
 import type { TaskFunction, Tasks } from '../worker/tasks.ts';
 import {
   BELL,
@@ -47,7 +49,9 @@ import {
   SLOT_WORDS,
   STARTED,
   STATUS_BITS,
+  STREAMS,
   TAIL,
+  TALKS,
   TASK,
   TIMED,
   type ToHost,
@@ -140,6 +144,12 @@ export class LaneLoop implements Answers, InvocationHost {
   #wasLarge = false;
   readonly #executor: Executor;
   readonly #segments: Memory[] = [];
+  /** By slot: what running calls say to the host and hear from it; most have nothing to say. */
+  readonly #talks = new Map<number, LaneTalk>();
+  readonly #talkWriter: TalkWriter;
+  readonly #kept: KeptCallbacks;
+  /** That of the call whose arguments are decoded now. */
+  #decoding: LaneTalk | null = null;
   /** Tasks by function index. */
   readonly #known: (TaskFunction | undefined)[] = [];
   /** Claimed calls that wait for a message: values from the side, or a segment. */
@@ -220,6 +230,15 @@ export class LaneLoop implements Answers, InvocationHost {
       new HeapSink(MOST_RESULT_BYTES),
     );
     this.#executor = new Executor(this, this, tracker);
+    const sayEncoder = new Encoder(codec, ownLog);
+    sayEncoder.moveFromBytes = MOVE_FROM_BYTES;
+    this.#talkWriter = new TalkWriter(sayEncoder, platform, (message, transfer) =>
+      platform.post(message, transfer),
+    );
+    this.#kept = new KeptCallbacks((op, id, number, value) =>
+      this.#talkWriter.say(NO_CALL, 0, op, id, number, value),
+    );
+    this.#decoder.resolve = (kind, id) => this.#decoding!.resolve(kind, id);
     for (const segment of memory.segments) this.#segments.push(memoryOver(segment));
     this.#resume = () => {
       this.#turnPending = false;
@@ -250,6 +269,9 @@ export class LaneLoop implements Answers, InvocationHost {
         break;
       case 'side':
         if (this.#isCurrent(message)) this.#unpark(message.slot, message.values, message.bytes);
+        break;
+      case 'talk':
+        this.#hear(message);
         break;
       case 'gone':
         if (!this.#isCurrent(message) || !this.#parked.delete(message.slot)) break;
@@ -485,10 +507,12 @@ export class LaneLoop implements Answers, InvocationHost {
   #run(slot: number, side: readonly unknown[], bytes?: ArrayBuffer): void {
     const control = this.#control;
     const at = this.#layout.slot0 + slot * SLOT_WORDS;
+    const flags = control[at + TASK];
+    const talk = (flags & (TALKS | STREAMS)) === 0 ? null : this.#openTalk(slot, flags);
     let task: TaskFunction;
     let args: unknown[];
     try {
-      task = this.#task(control[at + TASK] & FN_MASK);
+      task = this.#task(flags & FN_MASK);
       if (bytes === undefined) {
         const where = control[at + WHERE];
         const start = (where & OFFSET_MASK) << 3;
@@ -506,10 +530,41 @@ export class LaneLoop implements Answers, InvocationHost {
       this.answer(slot, true, error, []);
       return;
     }
-    if ((control[at + TASK] & TIMED) !== 0) this.#startedAt[slot] = this.#platform.now();
+    if ((flags & TIMED) !== 0) this.#startedAt[slot] = this.#platform.now();
     // Before the function's first instruction: from here on, a lost lane means that the call had begun.
     atomicStore(control, at, STARTED | (this.#seat << STATUS_BITS));
-    this.#executor.run(slot, task, args, this.#deadlines[slot]);
+    this.#executor.run(slot, task, args, this.#deadlines[slot], talk);
+  }
+
+  #openTalk(slot: number, flags: number): LaneTalk {
+    const serial = this.#control[this.#layout.serial + slot];
+    const talk = new LaneTalk(
+      (op, id, number, value) => this.#talkWriter.say(slot, serial, op, id, number, value),
+      this.#platform,
+      this.#kept,
+      (flags & STREAMS) === 0 ? 0 : this.#control[this.#layout.window + slot],
+    );
+    this.#talks.set(slot, talk);
+    this.#decoding = talk;
+    return talk;
+  }
+
+  #hear(message: TalkMessage): void {
+    readTalk(message, ({ slot, serial, op, id, number, start, end, values }) => {
+      const isCurrent = slot === NO_CALL || this.#isCurrent({ slot, serial });
+      const talk = isCurrent ? this.#talks.get(slot) : undefined;
+      if (slot !== NO_CALL && talk === undefined) return;
+      let value: unknown;
+      try {
+        value = this.#decoder.decodeValue(memoryOver(message.bytes), start, end, values);
+      } catch (error) {
+        value = error;
+        op = opOfUnreadable(op);
+      }
+      if (talk === undefined) this.#kept.receive(op, number, value);
+      else talk.receive(op, id, number, value);
+    });
+    this.#decoder.release();
   }
 
   #task(fn: number): TaskFunction {
@@ -527,8 +582,16 @@ export class LaneLoop implements Answers, InvocationHost {
   // ---- answering ----------------------------------------------------------------------------------------
 
   answer(slot: number, failed: boolean, value: unknown, transfer: readonly object[]): void {
+    const flags = this.#control[this.#layout.slot0 + slot * SLOT_WORDS + TASK];
+    if ((flags & TIMED) !== 0) this.#endTimed(slot);
+    const talks = (flags & (TALKS | STREAMS)) !== 0;
+    if (talks) this.#endTalk(slot);
+    this.#answer(slot, failed, value, transfer, talks);
+  }
+
+  /** @param byPort it must come after what the call has said, which went by the port */
+  #answer(slot: number, failed: boolean, value: unknown, transfer: readonly object[], byPort: boolean): void {
     const at = this.#layout.slot0 + slot * SLOT_WORDS;
-    if ((this.#control[at + TASK] & TIMED) !== 0) this.#endTimed(slot);
     const encoder = this.#encoder;
     let writer = this.#wasLarge ? this.#wide! : this.#writer;
     let length: number;
@@ -542,7 +605,7 @@ export class LaneLoop implements Answers, InvocationHost {
     }
     // Before the reply can be seen, so that no slot has an answer and is not done.
     this.#control[at] = DONE | (this.#seat << STATUS_BITS);
-    const isPlain = encoder.side.length === 0 && transfer.length === 0;
+    const isPlain = !byPort && encoder.side.length === 0 && transfer.length === 0;
     if (writer.outgrown && isPlain && writer === this.#writer) {
       // It may still find room in the ring for large results, copied once more; the next is written there at once.
       writer = this.#wideRing(length);
@@ -554,7 +617,7 @@ export class LaneLoop implements Answers, InvocationHost {
       writer.commit(slot, failed ? FAILED : 0, length);
       this.#ringHost();
     } else {
-      this.#postReply(slot, failed, length, transfer);
+      this.#postReply(slot, failed, length, transfer, byPort);
     }
     if (this.#draining) this.#confirmDrained();
     else if (!this.#inLoop && !this.#turnPending) this.#work();
@@ -593,7 +656,21 @@ export class LaneLoop implements Answers, InvocationHost {
     return this.#wide;
   }
 
-  #postReply(slot: number, failed: boolean, length: number, transfer: readonly object[]): void {
+  #endTalk(slot: number): void {
+    const talk = this.#talks.get(slot);
+    if (talk === undefined) return; // it was given up before it began
+    this.#talks.delete(slot);
+    talk.end();
+    this.#talkWriter.flush();
+  }
+
+  #postReply(
+    slot: number,
+    failed: boolean,
+    length: number,
+    transfer: readonly object[],
+    byPort: boolean,
+  ): void {
     const { memory, start } = this.#encoder.room;
     const bytes = memory.bytes.slice(start, start + length).buffer as ArrayBuffer;
     const { side: values, moved } = this.#encoder;
@@ -607,7 +684,7 @@ export class LaneLoop implements Answers, InvocationHost {
         `A value in the result can be neither cloned nor transferred: ${(error as Error).message}`,
         { cause: error },
       );
-      this.answer(slot, true, refused, []);
+      this.#answer(slot, true, refused, [], byPort);
     }
   }
 

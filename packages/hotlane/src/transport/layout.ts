@@ -1,3 +1,4 @@
+import type { TalkMessage } from '../call/talk.ts';
 import type { Greeting } from './handshake.ts';
 
 /**
@@ -24,6 +25,7 @@ import type { Greeting } from './handshake.ts';
  *     deadline a double per slot: when its call's time is up, on the pool's clock in ms; 0 for never
  *     started  a double per slot: when its function began, on the pool's clock in ms; written for timed calls only
  *     ended    a double per slot: when it ended
+ *     window   a word per slot: of a call whose results are a stream, how many may be on the way
  *     slots    4 words each: STATE, TASK (function index and flags), WHERE (segment and offset), LENGTH
  *
  *   definitions: the host's log, behind the control block, as bytes
@@ -82,6 +84,10 @@ export const HAS_SIDE = 1 << 16;
 export const BYTES_ASIDE = 1 << 17;
 /** The lane writes down when the function began and ended. */
 export const TIMED = 1 << 18;
+/** Among its arguments are callbacks or streams. */
+export const TALKS = 1 << 20;
+/** Its results are a stream. */
+export const STREAMS = 1 << 21;
 
 /** WHERE: the segment above, the offset in units of 8 bytes below. */
 export const SEGMENT_SHIFT = 24;
@@ -132,6 +138,7 @@ export class Layout {
   readonly deadline: number;
   readonly started: number;
   readonly ended: number;
+  readonly window: number;
   readonly words: number;
   readonly #seat0: number;
 
@@ -159,7 +166,8 @@ export class Layout {
     this.deadline = this.slot0 + slots * SLOT_WORDS;
     this.started = this.deadline + 2 * slots;
     this.ended = this.started + 2 * slots;
-    this.words = this.ended + 2 * slots;
+    this.window = this.ended + 2 * slots;
+    this.words = this.window + slots;
   }
 
   seat(seat: number): number {
@@ -193,6 +201,7 @@ export type ToLane =
   | { readonly kind: 'segment'; readonly index: number; readonly buffer: SharedArrayBuffer }
   | ({ readonly kind: 'side'; readonly values: readonly unknown[]; readonly bytes?: ArrayBuffer } & OfCall)
   | ({ readonly kind: 'gone' } & OfCall)
+  | TalkMessage
   | ({ readonly kind: 'abort'; readonly reason: Uint8Array } & OfCall)
   | { readonly kind: 'drain' };
 
@@ -215,5 +224,6 @@ export type ToHost =
       readonly length: number;
       readonly values: readonly unknown[];
     }
+  | TalkMessage
   | { readonly kind: 'worn' }
   | { readonly kind: 'drained'; readonly trouble?: Uint8Array };

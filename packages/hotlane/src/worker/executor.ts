@@ -2,6 +2,7 @@ import { isPlain, whenSettled } from '../call/intrinsics.ts';
 import { HotlaneError } from '../errors.ts';
 import { type Tracker, transfersOf } from './context.ts';
 import { Invocation, type InvocationHost } from './invocation.ts';
+import type { LaneTalk } from './talk.ts';
 import type { TaskFunction } from './tasks.ts';
 
 /** Where answers go. */
@@ -30,10 +31,20 @@ export class Executor {
     this.#tracker = tracker;
   }
 
-  /** @param ticket a small whole number that no other running call has */
-  run(ticket: number, task: TaskFunction, args: unknown[], deadlineAt: number): void {
+  /**
+   * @param ticket a small whole number that no other running call has
+   * @param talk what it says while it runs; when its results are a stream, they go there
+   */
+  run(ticket: number, task: TaskFunction, args: unknown[], deadlineAt: number, talk: LaneTalk | null): void {
     const invocation = new Invocation(ticket, deadlineAt, this.#host);
     this.running++;
+    if (talk !== null) {
+      invocation.talk = talk;
+      if (talk.streams) {
+        const fn = task;
+        task = (...given) => talk.pump(fn(...given), fn.name);
+      }
+    }
     let result: unknown;
     try {
       result = this.#tracker.run(invocation, task, args);
