@@ -19,6 +19,7 @@ export type {
   PoolOptions,
   RecycleOptions,
   StreamOptions,
+  SyncOptions,
 } from './options.ts';
 export type { ModuleReference } from './place/load.ts';
 export type { Pool, PoolStats } from './pool.ts';
@@ -32,6 +33,7 @@ export type {
   Remote,
   ResultStream,
   Streams,
+  SyncCalls,
   TaskModule,
 } from './types.ts';
 

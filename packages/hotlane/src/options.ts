@@ -126,6 +126,9 @@ export interface StreamOptions extends Omit<CallOptions, 'idempotent' | 'retries
   readonly window?: number;
 }
 
+/** What `pool.syncWith(…)` takes: options of calls whose caller is blocked, so that no signal of its own can fire. */
+export interface SyncOptions extends Omit<CallOptions, 'idempotent' | 'retries' | 'signal'> {}
+
 /** Options with every default filled in, so that no later code sees `undefined`. */
 export interface ResolvedPoolOptions {
   readonly placement: 'thread' | 'inline';
@@ -173,6 +176,7 @@ const POOL_KEYS = [
 const RECYCLE_KEYS = ['afterCalls', 'afterMs', 'heapBytes', 'idleMs'];
 const LANE_KEYS = ['min', 'max', 'lingerMs'];
 const CALL_KEYS = ['signal', 'deadlineMs', 'graceMs', 'idempotent', 'retries', 'key', 'transfer'];
+const SYNC_KEYS = ['deadlineMs', 'graceMs', 'key', 'transfer'];
 const STREAM_KEYS = ['signal', 'deadlineMs', 'graceMs', 'key', 'transfer', 'window'];
 
 export function refuse(option: string, expected: string, came: unknown): never {
@@ -343,6 +347,16 @@ export function resolveStreamOptions(options: StreamOptions): StreamOptions {
   checkObject('streamWith(options)', options, STREAM_KEYS);
   const { window, ...common } = options;
   return { ...resolveCommon(common), window: integer('window', window, DEFAULT_WINDOW, 1, 65_536) };
+}
+
+/**
+ * The same for `pool.syncWith(…)`.
+ *
+ * @throws HotlaneError `ERR_HOTLANE_OPTION` that says option, expected, came
+ */
+export function resolveSyncOptions(options: SyncOptions): SyncOptions {
+  checkObject('syncWith(options)', options, SYNC_KEYS);
+  return resolveCommon(options);
 }
 
 function resolveCommon(options: CallOptions): CallOptions {

@@ -1,4 +1,4 @@
-import { DEFAULT_WINDOW, Inlet } from './call/flow.ts';
+import { DEFAULT_WINDOW, Inlet, type InletSource } from './call/flow.ts';
 import { CREDIT, STOP } from './call/talk.ts';
 import { createCallObject } from './call-object.ts';
 import { Signals } from './cancel.ts';
@@ -6,7 +6,7 @@ import { HotlaneError, isHotlaneError, show } from './errors.ts';
 import { backoffMs } from './fleet/backoff.ts';
 import { Fleet, type FleetOwner } from './fleet/fleet.ts';
 import { type Distribution, Times } from './fleet/times.ts';
-import { Call, type CallTimes, NOWHERE } from './lane/call.ts';
+import { Call, type CallTimes, type CallWatch, NOWHERE } from './lane/call.ts';
 import type { Clock } from './lane/clock.ts';
 import type { Demand, Lane, LaneEvents, LaneState, Outcomes, Placement } from './lane/lane.ts';
 import { type MapOptions, type MapOutcome, mapCalls, resolveMapOptions } from './map.ts';
@@ -18,14 +18,25 @@ import {
   type ResolvedPoolOptions,
   resolveCallOptions,
   resolveStreamOptions,
+  resolveSyncOptions,
   type StreamOptions,
+  type SyncOptions,
 } from './options.ts';
 import { ReadyLine } from './ready.ts';
 import { Results } from './results.ts';
 import { Scheduler } from './schedule/scheduler.ts';
-import { rejectWithCallers } from './stack.ts';
+import { rejectWithCallers, withCaller } from './stack.ts';
 import { HostTalk, KeptByLanes, type Say } from './talk.ts';
-import type { Broadcasts, Calls, FunctionNames, Input, Output, Streams, TaskModule } from './types.ts';
+import type {
+  Broadcasts,
+  Calls,
+  FunctionNames,
+  Input,
+  Output,
+  Streams,
+  SyncCalls,
+  TaskModule,
+} from './types.ts';
 import { OVERDUE } from './worker/executor.ts';
 
 /** What `pool.stats()` tells. All counts are of calls. */
@@ -61,6 +72,15 @@ export interface Pool<M extends TaskModule> extends AsyncDisposable {
    * @throws HotlaneError OPTION
    */
   with(options: CallOptions): Calls<M>;
+  /**
+   * The module's functions, each of which blocks this thread until its result is there: for plugins and configuration loaders
+   * that must be synchronous. Works on Node's main thread and in any worker. Nothing else happens on this thread meanwhile, so
+   * neither callbacks nor streams can be passed. With placement `'inline'`: for synchronous functions, once a lane is up
+   * (`await pool.ready()`).
+   */
+  readonly sync: SyncCalls<M>;
+  /** The same with options for their calls. @throws HotlaneError OPTION */
+  syncWith(options: SyncOptions): SyncCalls<M>;
   /**
    * The module's generators, and other functions that give something to iterate, item by item:
    * `for await (const row of pool.stream.rows('big.csv'))`. The call is made at once. At most `window` items are on the
@@ -114,6 +134,8 @@ const MOST_LOSSES = 3;
 const NO_TRANSFER: readonly object[] = [];
 const NOT_NUMBERED = -1;
 const NO_STREAM_OPTIONS: StreamOptions = {};
+/** The other end of a stream whose call was not accepted. */
+const NOBODY: InletSource = { credit() {}, stop: () => Promise.resolve() };
 /** How long an idempotent call waits, at the most, before it runs for the second time; then twice as long. */
 const FIRST_REST_MS = 20;
 const LONGEST_REST_MS = 5_000;
@@ -129,6 +151,7 @@ const capture = (resolve: (value: unknown) => void, reject: (reason: unknown) =>
 /** Calls in, results out: joins a placement, a scheduler and a fleet. */
 export class LanePool implements Outcomes, FleetOwner {
   readonly call: object;
+  readonly sync: object;
   readonly stream: object;
   readonly broadcast: object;
   readonly #options: ResolvedPoolOptions;
@@ -192,6 +215,7 @@ export class LanePool implements Outcomes, FleetOwner {
     );
     if (this.#placement.window !== null) this.#scheduler.addOutlet(this.#placement.window);
     this.call = this.#callsWith(null);
+    this.sync = this.#syncWith(null);
     this.stream = this.#streamsWith(NO_STREAM_OPTIONS);
     this.broadcast = createCallObject(name => (...args) => {
       const refused = this.#refusal(null, 0);
@@ -205,6 +229,10 @@ export class LanePool implements Outcomes, FleetOwner {
 
   with(options: CallOptions): object {
     return this.#callsWith(resolveCallOptions(options));
+  }
+
+  syncWith(options: SyncOptions): object {
+    return this.#syncWith(resolveSyncOptions(options));
   }
 
   streamWith(options: StreamOptions): object {
@@ -285,6 +313,72 @@ export class LanePool implements Outcomes, FleetOwner {
     });
   }
 
+  #syncWith(options: SyncOptions | null): object {
+    return createCallObject(name => {
+      let fn = NOT_NUMBERED;
+      return (...args) => {
+        if (fn < 0) fn = this.#number(name);
+        return this.#block(fn, args, options);
+      };
+    });
+  }
+
+  /** Makes a call, and blocks until it is settled. @returns what the function returns. @throws what it throws */
+  #block(fn: number, args: unknown[], options: SyncOptions | null): unknown {
+    const call = this.#accept(fn, args, options, null);
+    if (call.talk !== null) {
+      this.#placement.discard(call);
+      call.talk.end(null);
+      throw new HotlaneError(
+        'NOT_CLONEABLE',
+        'A callback or a stream cannot be passed to `pool.sync`: this thread, which they belong to, is blocked until the call settles.',
+      );
+    }
+    let failure: SyncFailure | null = null as SyncFailure | null;
+    let result: unknown;
+    call.sync = true;
+    call.resolve = value => {
+      result = value;
+    };
+    call.reject = reason => {
+      failure = reason as SyncFailure;
+    };
+    this.#submit(call, options);
+    const until = call.deadlineAt || Number.POSITIVE_INFINITY;
+    this.#placement.block(call, until, () => this.#lookWhileBlocked(call));
+    if (!call.settled) {
+      call.watch ??= this.#graceOnly();
+      this.#cancel(call, this.#clock.now() >= until ? this.#overdue(call) : this.#cannotBlock(call));
+    }
+    if (failure !== null) throw withCaller(failure.error, failure.lane);
+    return result;
+  }
+
+  /** Does what events would do, for which the thread has no time. */
+  #lookWhileBlocked(call: Call): void {
+    const lane = this.#laneOf(call);
+    const lost = lane?.isDead() === true;
+    this.#fleet.lookAtLanes();
+    // Its slot is freed when its exit is seen.
+    if (lost) this.settle(call, true, this.#laneLost(lane, call, 'while it ran'));
+  }
+
+  #cannotBlock(call: Call): HotlaneError {
+    return new HotlaneError(
+      'OPTION',
+      `\`${this.#names[call.fn]}\` cannot finish while this thread is blocked: with placement 'inline' it runs on this thread. For \`pool.sync\` it must be synchronous, and a lane must be up and free: \`await pool.ready()\` before.`,
+    );
+  }
+
+  #graceOnly(): CallWatch {
+    return {
+      graceMs: this.#options.graceMs,
+      deadlineMs: Number.POSITIVE_INFINITY,
+      signal: null,
+      timer: null,
+    };
+  }
+
   #streamsWith(options: StreamOptions): object {
     return createCallObject(name => {
       let fn = NOT_NUMBERED;
@@ -297,28 +391,33 @@ export class LanePool implements Outcomes, FleetOwner {
 
   /** Makes a call whose results are a stream. */
   #openStream(fn: number, args: unknown[], options: StreamOptions): Results {
-    let made: Call | null = null;
-    let inlet: Inlet | null = null;
     const window = options.window ?? DEFAULT_WINDOW;
-    const source = {
-      credit: (items: number) => {
-        if (made !== null) this.#laneOf(made)?.say(made, CREDIT, 0, items, undefined);
+    let call: Call;
+    try {
+      call = this.#accept(fn, args, options, null);
+    } catch (error) {
+      const refused = new Inlet(NOBODY, window, true);
+      refused.fail(error);
+      return new Results(refused);
+    }
+    call.window = window;
+    const answer = new Promise(capture);
+    call.resolve = resolveNew;
+    call.reject = rejectNew;
+    const talk = (call.talk ?? this.createTalk(call)) as HostTalk;
+    call.talk = talk;
+    const opened = talk.open(
+      {
+        credit: items => void this.#laneOf(call)?.say(call, CREDIT, 0, items, undefined),
+        stop: () => this.#stopStream(call, answer),
       },
-      stop: async () => {
-        if (made !== null) await this.#stopStream(made, answer);
-      },
-    };
-    const answer = this.#invoke(fn, args, options === NO_STREAM_OPTIONS ? null : options, null, call => {
-      made = call;
-      call.window = window;
-      call.talk ??= this.createTalk(call);
-      inlet = (call.talk as HostTalk).open(source, window);
-    });
-    const opened = inlet ?? new Inlet(source, window, true);
+      window,
+    );
     answer.then(
       () => opened.end(),
       error => opened.fail(error),
     );
+    this.#submit(call, options === NO_STREAM_OPTIONS ? null : options);
     const results = new Results(opened);
     this.#streams.register(results, opened);
     return results;
@@ -332,12 +431,7 @@ export class LanePool implements Outcomes, FleetOwner {
         this.#giveUp(call);
       } else {
         const lane = this.#laneOf(call);
-        call.watch ??= {
-          graceMs: this.#options.graceMs,
-          deadlineMs: Number.POSITIVE_INFINITY,
-          signal: null,
-          timer: null,
-        };
+        call.watch ??= this.#graceOnly();
         this.#clock.clearTimer(call.watch.timer);
         if (lane !== null) {
           call.watch.timer = this.#clock.setTimer(call.watch.graceMs, () =>
@@ -357,17 +451,25 @@ export class LanePool implements Outcomes, FleetOwner {
     return fn;
   }
 
-  /** @param prepare sees the call before it is handed over */
-  #invoke(
-    fn: number,
-    args: unknown[],
-    options: CallOptions | null,
-    lane: Lane | null,
-    prepare: ((call: Call) => void) | null = null,
-  ): Promise<unknown> {
-    if (fn < 0) return Promise.reject(tooManyNames());
+  #invoke(fn: number, args: unknown[], options: CallOptions | null, lane: Lane | null): Promise<unknown> {
+    let call: Call;
+    try {
+      call = this.#accept(fn, args, options, lane);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    const promise = new Promise(capture);
+    call.resolve = resolveNew;
+    call.reject = rejectNew;
+    this.#submit(call, options);
+    return promise;
+  }
+
+  /** Makes a call of a function and its arguments. @throws why it cannot be accepted */
+  #accept(fn: number, args: unknown[], options: CallOptions | null, lane: Lane | null): Call {
+    if (fn < 0) throw tooManyNames();
     let refused = this.#refusal(options, 0);
-    if (refused !== null) return Promise.reject(refused.reason);
+    if (refused !== null) throw refused.reason;
     const call = new Call(fn);
     call.lane = lane;
     call.only = lane !== null;
@@ -375,32 +477,30 @@ export class LanePool implements Outcomes, FleetOwner {
       call.retries = options.retries ?? 0;
       call.key = options.key;
     }
-    try {
-      const room = this.#options.maxQueuedBytes - this.#queuedBytes;
-      if (!this.#placement.encode(call, args, options?.transfer ?? NO_TRANSFER, room)) {
-        return Promise.reject(this.#bytesFull(call.length));
-      }
-    } catch (error) {
-      return Promise.reject(error);
+    const room = this.#options.maxQueuedBytes - this.#queuedBytes;
+    if (!this.#placement.encode(call, args, options?.transfer ?? NO_TRANSFER, room)) {
+      call.talk?.end(null);
+      throw this.#bytesFull(call.length);
     }
     // Reading the arguments may have run code of the user's: getters that close the pool, abort, make calls.
     refused = this.#refusal(options, call.length);
     if (refused !== null) {
       this.#placement.discard(call);
-      return Promise.reject(refused.reason);
+      call.talk?.end(null);
+      throw refused.reason;
     }
-    const promise = new Promise(capture);
-    call.resolve = resolveNew;
-    call.reject = rejectNew;
+    return call;
+  }
+
+  /** Hands an accepted call over, whose outcome is waited for by now. */
+  #submit(call: Call, options: CallOptions | null): void {
     this.#queuedBytes += call.length;
     this.#inFlight++;
     if (this.#unsettled++ === 0) this.#placement.reviewHold();
     if (options !== null || this.#watchAll) this.#watch(call, options);
     if (--this.#untimed < 0) this.#time(call);
-    if (prepare !== null) prepare(call);
     this.#scheduler.submit(call);
     if (this.#inFlight > this.#fleet.growAbove) this.#fleet.grow();
-    return promise;
   }
 
   #time(call: Call): void {
@@ -462,7 +562,8 @@ export class LanePool implements Outcomes, FleetOwner {
       this.#failed++;
       // The lane saw that the time is up before we did; it does not know the function's name.
       const isOverdue = call.deadlineAt > 0 && isHotlaneError(value, 'DEADLINE') && value.message === OVERDUE;
-      call.resolve(isOverdue ? rejectWithCallers(this.#overdue(call)) : rejectWithCallers(value, lane?.id));
+      if (isOverdue) rejectCall(call, this.#overdue(call), undefined);
+      else rejectCall(call, value, lane?.id);
     } else {
       this.#done++;
       call.resolve(value);
@@ -512,7 +613,7 @@ export class LanePool implements Outcomes, FleetOwner {
     this.#failed++;
     // A signal's reason is its owner's, and not ours to write to.
     if (signal?.aborted && reason === signal.reason) call.reject(reason);
-    else call.resolve(rejectWithCallers(reason));
+    else rejectCall(call, reason, undefined);
     if (this.#wake(call) || this.#scheduler.recall(call)) {
       this.#giveUp(call);
       return;
@@ -766,6 +867,18 @@ export class LanePool implements Outcomes, FleetOwner {
       `The arguments take ${bytes} bytes; with ${this.#queuedBytes} bytes of unfinished calls that is more than \`maxQueuedBytes\`, ${this.#options.maxQueuedBytes}. The call was not accepted; try later, or raise maxQueuedBytes.`,
     );
   }
+}
+
+/** Why a sync call failed, and on which lane: see `rejectCall`. */
+interface SyncFailure {
+  readonly error: unknown;
+  readonly lane: number | undefined;
+}
+
+/** @param lane the number of the lane whose function threw the error; undefined for an error of ours */
+function rejectCall(call: Call, error: unknown, lane: number | undefined): void {
+  if (call.sync) call.reject({ error, lane } satisfies SyncFailure);
+  else call.resolve(rejectWithCallers(error, lane));
 }
 
 function cannotStart(cause: unknown): HotlaneError {

@@ -55,6 +55,13 @@ export type Streams<M> = {
     : never;
 };
 
+/** A module's functions, each blocking until its result is there. */
+export type SyncCalls<M> = {
+  readonly [K in FunctionNames<M>]: M[K] extends (...args: infer A) => infer R
+    ? (...args: Arguments<A>) => Awaited<R>
+    : never;
+};
+
 /** The same for `broadcast`: one result from each lane that is up. */
 export type Broadcasts<M> = {
   readonly [K in FunctionNames<M>]: M[K] extends (...args: infer A) => infer R

@@ -52,6 +52,7 @@ class FakeLane implements Lane {
   hand(): void {}
   recall = () => false;
   running = () => this.busy;
+  isDead = () => false;
   abort(): void {}
   say = () => 0;
   drain(): void {

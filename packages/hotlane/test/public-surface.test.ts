@@ -63,6 +63,8 @@ describe('the public surface', () => {
       'ResultStream',
       'StreamOptions',
       'Streams',
+      'SyncCalls',
+      'SyncOptions',
       'TaskModule',
     ]);
   });
@@ -70,9 +72,9 @@ describe('the public surface', () => {
   it('of a pool is what it was', async () => {
     await using pool = hotlane.createPool(new URL('./fixtures/tasks.ts', import.meta.url));
     const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(pool));
-    for (const name of ['with', 'streamWith', 'map', 'ready', 'stats', 'close', 'destroy'])
+    for (const name of ['with', 'syncWith', 'streamWith', 'map', 'ready', 'stats', 'close', 'destroy'])
       assert.ok(methods.includes(name), name);
-    assert.deepEqual(Object.keys(pool).sort(), ['broadcast', 'call', 'stream']);
+    assert.deepEqual(Object.keys(pool).sort(), ['broadcast', 'call', 'stream', 'sync']);
   });
 
   it('packs what it names, and nothing of the tests', () => {

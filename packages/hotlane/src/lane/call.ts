@@ -48,6 +48,8 @@ export class Call {
   watch: CallWatch | null = null;
   /** When it was made, began and ended; null for calls that are not timed, which are most. */
   times: CallTimes | null = null;
+  /** Its caller is blocked until it settles. */
+  sync = false;
   /** What it says while it runs, and is told: streams and callbacks; null for nearly every call. */
   talk: Talk | null = null;
   /** Of a call whose results are a stream: how many of them may be on the way. 0: it has one result. */

@@ -32,6 +32,8 @@ export interface Lane extends Outlet {
   wornAt: number;
   /** How many calls it is running now. */
   running(): number;
+  /** Whether its thread has ended, although no event has told so yet: those wait while the host is blocked. */
+  isDead(): boolean;
   /** Tells the function that runs `call` to stop: fires its signal and turns `aborted()` true. */
   abort(call: Call, reason: unknown): void;
   /**
@@ -102,6 +104,13 @@ export interface Placement {
   away(): number;
   /** All calls that were handed over and have not finished. */
   handed(): Call[];
+  /**
+   * Blocks the thread until a call is settled.
+   *
+   * @param until when to give up, on the clock
+   * @param look to be called now and then
+   */
+  block(call: Call, until: number, look: () => void): void;
   /** `Demand.holds` may have changed. */
   reviewHold(): void;
   /** Whether the process has room for one more busy thread. */

@@ -110,6 +110,11 @@ export class InlinePlacement implements Placement {
     return [...this.#lanes].flatMap(lane => lane.handed());
   }
 
+  /** Runs the call here and now, which is all that can be done: this is the thread that it would wait for. */
+  block(call: Call): void {
+    for (const lane of this.#lanes) lane.runNow(call);
+  }
+
   reviewHold(): void {
     this.#keepAlive.set(this.#demand.holds());
   }
@@ -258,6 +263,14 @@ class InlineLane implements Lane, Answers, InvocationHost {
 
   running(): number {
     return this.#executor.running;
+  }
+
+  isDead(): boolean {
+    return false;
+  }
+
+  runNow(call: Call): void {
+    if (this.#calls[call.slot] === call) this.#begin(call.slot, call);
   }
 
   handed(): Call[] {

@@ -1,9 +1,11 @@
 /** Runs in a worker thread: loads the task module and serves calls until the host ends the thread. */
+import { readlinkSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
 import { encodeAlone } from '../call/alone.ts';
 import { greeting } from '../transport/handshake.ts';
 import { LaneLoop } from '../transport/lane-loop.ts';
-import type { ToHost, ToLane } from '../transport/layout.ts';
+import { HOST_ASLEEP, type ToHost, type ToLane } from '../transport/layout.ts';
+import { ringBlockedHost } from '../transport/wake.ts';
 import { installTracker, OneAtATime } from '../worker/context.ts';
 import { setUp, tearDown } from '../worker/hooks.ts';
 import { loadTasks } from './load.ts';
@@ -20,8 +22,20 @@ for (const key of Object.keys(workerData)) delete workerData[key];
 const own = joinBudget(budget, cell);
 if (sourceMaps) process.setSourceMapsEnabled(true);
 
+const control = new Int32Array(window.control, 0, HOST_ASLEEP + 1);
+
 function post(message: ToHost, transfer?: readonly object[]): void {
   port.postMessage(message, transfer as never);
+  ringBlockedHost(control);
+}
+
+/** Where Linux shows this thread below /proc, for a host that is blocked and hears no events. */
+function ownThread(): string | null {
+  try {
+    return readlinkSync('/proc/thread-self');
+  } catch {
+    return null;
+  }
 }
 
 const early: ToLane[] = [];
@@ -41,7 +55,7 @@ try {
   receive = message => lane.receive(message);
   port.on('messageerror', error => lane.onUnreadable(error));
   for (const message of early.splice(0)) lane.receive(message);
-  post({ kind: 'up', greeting });
+  post({ kind: 'up', greeting, thread: ownThread() });
   lane.start();
 } catch (error) {
   post({ kind: 'failed', cause: encodeAlone(error, nodeCodec) });

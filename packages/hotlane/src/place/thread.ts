@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { getHeapStatistics } from 'node:v8';
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
 import { decodeAlone } from '../call/alone.ts';
@@ -48,6 +49,7 @@ export class ThreadPlacement implements Placement {
   readonly #options: ThreadOptions;
   readonly #budget: Budget | null;
   readonly #keepAlive = new KeepAlive();
+  readonly #lanes = new Set<ThreadLane>();
 
   /**
    * @param module the task module's absolute URL
@@ -94,6 +96,13 @@ export class ThreadPlacement implements Placement {
     return this.window.handed();
   }
 
+  block(call: Call, until: number, look: () => void): void {
+    this.window.block(call, until, () => {
+      for (const lane of this.#lanes) lane.receiveAll();
+      look();
+    });
+  }
+
   reviewHold(): void {
     this.window.reviewHold();
   }
@@ -104,7 +113,11 @@ export class ThreadPlacement implements Placement {
   }
 
   createLane(id: number, events: LaneEvents): Lane {
-    return new ThreadLane(id, events, this.window, this.#options, this.#budget);
+    const lane = new ThreadLane(id, events, this.window, this.#options, this.#budget, () =>
+      this.#lanes.delete(lane),
+    );
+    this.#lanes.add(lane);
+    return lane;
   }
 
   readonly now = now;
@@ -138,6 +151,9 @@ class ThreadLane implements Lane {
   readonly #port: MessagePort;
   readonly #budget: Budget | null;
   readonly #cell: number;
+  readonly #forget: () => void;
+  /** Where the system shows the thread as long as it lives, below /proc; null where it shows none. */
+  #thread: string | null = null;
   #seat = NOWHERE;
   #worker: Worker | null = null;
   #gone = false;
@@ -148,8 +164,10 @@ class ThreadLane implements Lane {
     window: SharedWindow,
     { module, concurrency, heapMb, heapBytes, setup, teardown, data }: ThreadOptions,
     budget: Budget | null,
+    onGone: () => void,
   ) {
     this.id = id;
+    this.#forget = onGone;
     this.#budget = budget;
     this.#cell = budget?.take() ?? NO_CELL;
     this.#events = events;
@@ -246,6 +264,7 @@ class ThreadLane implements Lane {
     switch (message?.kind) {
       case 'up': {
         const refused = refuseGreeting(this.id, message.greeting);
+        this.#thread = message.thread;
         if (refused === null) this.#events.onUp(this);
         else this.end(refused);
         break;
@@ -266,11 +285,22 @@ class ThreadLane implements Lane {
     }
   }
 
-  #onExit(code: number): void {
-    // What it said last may still lie in its port.
-    for (let last = receiveMessageOnPort(this.#port); last; last = receiveMessageOnPort(this.#port)) {
-      this.#receive(last.message);
+  /** Takes in what lies in its port, without waiting for the event. */
+  receiveAll(): void {
+    for (let next = receiveMessageOnPort(this.#port); next; next = receiveMessageOnPort(this.#port)) {
+      this.#receive(next.message);
     }
+  }
+
+  isDead(): boolean {
+    if (this.#gone || this.#worker === null) return true;
+    if (this.#thread !== null) return !existsSync(`/proc/${this.#thread}`);
+    // Where there is no such folder: Node does not know how long the loop of an ended thread was idle.
+    return this.#worker.performance.eventLoopUtilization().idle < 0;
+  }
+
+  #onExit(code: number): void {
+    this.receiveAll(); // what it said last may still lie in its port
     if (this.cause === undefined && this.state !== 'draining') {
       this.cause = new HotlaneError('LANE_LOST', `Lane ${this.id} exited with code ${code}.`);
     }
@@ -281,6 +311,7 @@ class ThreadLane implements Lane {
     if (this.#gone) return;
     this.#gone = true;
     this.#budget?.free(this.#cell);
+    this.#forget();
     this.#port.close();
     const { unstarted, started } = this.#window.vacate(this.#seat);
     this.#events.onEnded(this, unstarted, started);

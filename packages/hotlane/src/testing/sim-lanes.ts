@@ -117,6 +117,10 @@ export class SimPlacement implements Placement, Window {
     this.clock.after(0, next);
   }
 
+  block(): never {
+    throw new Error('nobody can wait for simulated lanes');
+  }
+
   hasBudget(): boolean {
     return true;
   }
@@ -262,6 +266,10 @@ export class SimLane implements Lane {
 
   running(): number {
     return this.#mine.size;
+  }
+
+  isDead(): boolean {
+    return false;
   }
 
   abort(): void {}

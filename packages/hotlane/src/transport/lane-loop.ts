@@ -6,7 +6,6 @@ import {
   atomicAnd,
   atomicCompareExchange,
   atomicLoad,
-  atomicNotify,
   atomicOr,
   atomicStore,
   whenSettled,
@@ -21,6 +20,7 @@ import type { InvocationHost } from '../worker/invocation.ts';
 import { KeptCallbacks, LaneTalk } from '../worker/talk.ts';
 import type { TaskFunction, Tasks } from '../worker/tasks.ts';
 import {
+  AWAKE,
   BELL,
   BOUND,
   BYTES_ASIDE,
@@ -64,7 +64,7 @@ import {
 } from './layout.ts';
 import { Patience } from './patience.ts';
 import { FAILED, ReplyWriter } from './reply-ring.ts';
-import { Bells, Sleeper } from './wake.ts';
+import { Bells, ringHost, Sleeper } from './wake.ts';
 
 /** What a lane needs from where it runs. */
 export interface LanePlatform {
@@ -418,7 +418,7 @@ export class LaneLoop implements Answers, InvocationHost {
     if (this.#executor.running > 0) return false;
     const control = this.#control;
     // This lane and the others that are awake, and the host if it is: spinning must not take a core from work.
-    const busy = this.#bells.awake() + (control[HOST_ASLEEP] === 1 ? 0 : 1);
+    const busy = this.#bells.awake() + (control[HOST_ASLEEP] === AWAKE ? 1 : 0);
     if (busy > this.#platform.cores || !this.#patience.take()) return false;
     const sign = this.#layout.spinning + this.#maskWord;
     atomicOr(control, sign, this.#maskBit);
@@ -615,7 +615,7 @@ export class LaneLoop implements Answers, InvocationHost {
     this.#wasLarge = length > LARGE_BYTES && this.#wide !== null;
     if (!writer.outgrown && isPlain) {
       writer.commit(slot, failed ? FAILED : 0, length);
-      this.#ringHost();
+      ringHost(this.#control);
     } else {
       this.#postReply(slot, failed, length, transfer, byPort);
     }
@@ -685,14 +685,6 @@ export class LaneLoop implements Answers, InvocationHost {
         { cause: error },
       );
       this.#answer(slot, true, refused, [], byPort);
-    }
-  }
-
-  #ringHost(): void {
-    const control = this.#control;
-    // After HEAD of the replies was stored: the rule of wake.ts, with the host as the sleeper.
-    if (atomicLoad(control, HOST_ASLEEP) === 1 && atomicCompareExchange(control, HOST_ASLEEP, 1, 0) === 1) {
-      atomicNotify(control, HOST_ASLEEP);
     }
   }
 

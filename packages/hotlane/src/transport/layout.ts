@@ -9,7 +9,9 @@ import type { Greeting } from './handshake.ts';
  *
  *     line 0   HEAD         ring entries published so far (mod 2³²)         written by the host
  *     line 1   TAIL         ring entries passed so far                      lanes, and the host when it helps
- *     line 2   HOST_ASLEEP  1: the host sleeps and wants to be rung         host sets, a lane clears
+ *     line 2   HOST_ASLEEP  1: the host sleeps and wants to be rung for     host sets, a lane clears
+ *                           replies; 2: it is blocked, and wants to be
+ *                           rung for messages as well
  *     line 3   HOST_DEFINED bytes in the host's definitions log             host
  *     line 4…  UP           a bit per seat: its lane takes calls            the lane sets, the host clears
  *              ASLEEP       a bit per seat: free, and sleeping in its loop  the lane sets, a waker clears
@@ -57,6 +59,11 @@ export const TAIL = 1 * LINE;
 export const HOST_ASLEEP = 2 * LINE;
 export const HOST_DEFINED = 3 * LINE;
 const MASKS = 4 * LINE;
+
+/** Values of HOST_ASLEEP. */
+export const AWAKE = 0;
+export const ASLEEP = 1;
+export const BLOCKED = 2;
 
 export const FREE = 0;
 /** Any lane may claim it. */
@@ -212,7 +219,7 @@ export interface OfCall {
 }
 
 export type ToHost =
-  | { readonly kind: 'up'; readonly greeting: Greeting }
+  | { readonly kind: 'up'; readonly greeting: Greeting; readonly thread: string | null }
   | { readonly kind: 'failed'; readonly cause: Uint8Array }
   | { readonly kind: 'ring'; readonly buffer: SharedArrayBuffer }
   | { readonly kind: 'need'; readonly slot: number }

@@ -391,6 +391,20 @@ export class SharedWindow implements Window, Sink {
     return this.#calls.filter(call => call !== null);
   }
 
+  /**
+   * See `Placement.block`.
+   *
+   * @param look takes in what the lanes' ports have brought
+   */
+  block(call: Call, until: number, look: () => void): void {
+    this.#loop.block(
+      () => call.settled,
+      until,
+      () => this.#show(),
+      look,
+    );
+  }
+
   /** See `Placement.dispose`. */
   dispose(): void {
     this.#loop.dispose();
