@@ -184,6 +184,8 @@ export class LanePool implements Outcomes, FleetOwner {
   #done = 0;
   #failed = 0;
   #onDrained: (() => void) | null = null;
+  /** Its lanes are on their way out: somebody waits for that. */
+  #isEnding = false;
   #closing: Promise<void> | null = null;
   #destroying: Promise<void> | null = null;
 
@@ -201,7 +203,8 @@ export class LanePool implements Outcomes, FleetOwner {
     this.#mostInFlight = options.maxQueue + options.maxLanes * options.concurrency;
     this.#placement = place(this, {
       live: () => this.#inFlight > 0,
-      holds: () => this.#unsettled > 0 || this.#onDrained !== null || this.#ready.length > 0,
+      holds: () =>
+        this.#unsettled > 0 || this.#onDrained !== null || this.#isEnding || this.#ready.length > 0,
     });
     this.#fleet = new Fleet(
       { ...options, drainMs: options.teardown === undefined ? 0 : options.graceMs },
@@ -821,6 +824,8 @@ export class LanePool implements Outcomes, FleetOwner {
       this.#placement.reviewHold();
     }
     this.#state = 'closed';
+    this.#isEnding = true;
+    this.#placement.reviewHold();
     await this.#fleet.close(undefined);
     this.#kept.clear();
     this.#placement.dispose();
