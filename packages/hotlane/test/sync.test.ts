@@ -108,6 +108,8 @@ describe('a sync call to a thread', () => {
   it('throws LANE_START when no lane can be started', async () => {
     await using pool = createPool(fixture('no-such-file.ts'), { lanes: 1 });
     assert.throws(() => pool.sync.f(), code('LANE_START', /no-such-file/));
+    await using exits = createPool(fixture('exits-at-load.mjs'), { lanes: 1 });
+    assert.throws(() => exits.sync.f(), code('LANE_START', /has ended/));
     await using slow = createPool(fixture('blocks-at-load.mjs'), { lanes: 1, startMs: 50 });
     assert.throws(() => slow.sync.f(), code('LANE_START', /startMs/));
   });

@@ -361,8 +361,9 @@ export class Fleet implements LaneEvents {
     const now = this.#clock.now();
     for (const [lane, { createdAt }] of [...this.#tenures]) {
       if (lane.state === 'starting' && now - createdAt > this.#options.startMs) this.#startTookTooLong(lane);
-      else if (lane.state === 'up' && lane.isDead())
+      else if ((lane.state === 'starting' || lane.state === 'up') && lane.isDead()) {
         lane.end(new HotlaneError('LANE_LOST', `Lane ${lane.id} has ended.`));
+      }
     }
   }
 

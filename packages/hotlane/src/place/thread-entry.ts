@@ -2,9 +2,10 @@
 import { readlinkSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
 import { encodeAlone } from '../call/alone.ts';
+import { atomicStore } from '../call/intrinsics.ts';
 import { greeting } from '../transport/handshake.ts';
 import { LaneLoop } from '../transport/lane-loop.ts';
-import { HOST_ASLEEP, type ToHost, type ToLane } from '../transport/layout.ts';
+import { HOST_ASLEEP, Layout, THREAD, type ToHost, type ToLane } from '../transport/layout.ts';
 import { ringBlockedHost } from '../transport/wake.ts';
 import { installTracker, OneAtATime } from '../worker/context.ts';
 import { setUp, tearDown } from '../worker/hooks.ts';
@@ -29,14 +30,22 @@ function post(message: ToHost, transfer?: readonly object[]): void {
   ringBlockedHost(control);
 }
 
-/** Where Linux shows this thread below /proc, for a host that is blocked and hears no events. */
-function ownThread(): string | null {
+/** The system's number of this thread, where it can be had. */
+function threadNumber(): number {
   try {
-    return readlinkSync('/proc/thread-self');
+    return Number(readlinkSync('/proc/thread-self').split('/').at(-1)) || 0;
   } catch {
-    return null;
+    return 0;
   }
 }
+
+const layout = new Layout(window.seats, window.slots, window.inbox);
+// Before anything that may end the thread. Read only to ask the system about it.
+atomicStore(
+  new Int32Array(window.control, 0, layout.words),
+  layout.seat(window.seat) + THREAD,
+  threadNumber(),
+);
 
 const early: ToLane[] = [];
 let receive = (message: ToLane): void => void early.push(message);
@@ -55,7 +64,7 @@ try {
   receive = message => lane.receive(message);
   port.on('messageerror', error => lane.onUnreadable(error));
   for (const message of early.splice(0)) lane.receive(message);
-  post({ kind: 'up', greeting, thread: ownThread() });
+  post({ kind: 'up', greeting });
   lane.start();
 } catch (error) {
   post({ kind: 'failed', cause: encodeAlone(error, nodeCodec) });

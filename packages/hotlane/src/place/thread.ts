@@ -152,8 +152,6 @@ class ThreadLane implements Lane {
   readonly #budget: Budget | null;
   readonly #cell: number;
   readonly #forget: () => void;
-  /** Where the system shows the thread as long as it lives, below /proc; null where it shows none. */
-  #thread: string | null = null;
   #seat = NOWHERE;
   #worker: Worker | null = null;
   #gone = false;
@@ -264,7 +262,6 @@ class ThreadLane implements Lane {
     switch (message?.kind) {
       case 'up': {
         const refused = refuseGreeting(this.id, message.greeting);
-        this.#thread = message.thread;
         if (refused === null) this.#events.onUp(this);
         else this.end(refused);
         break;
@@ -294,8 +291,9 @@ class ThreadLane implements Lane {
 
   isDead(): boolean {
     if (this.#gone || this.#worker === null) return true;
-    if (this.#thread !== null) return !existsSync(`/proc/${this.#thread}`);
-    // Where there is no such folder: Node does not know how long the loop of an ended thread was idle.
+    const thread = this.#window.threadOf(this.#seat);
+    if (thread > 0) return !existsSync(`/proc/self/task/${thread}`);
+    // Node does not know how long the loop of an ended thread was idle.
     return this.#worker.performance.eventLoopUtilization().idle < 0;
   }
 

@@ -18,7 +18,7 @@ import type { Greeting } from './handshake.ts';
  *              WAITING      a bit per seat: its calls wait for something,    the lane
  *                           so that it may be busy although it sleeps
  *              SPINNING     a bit per seat: free, and looking for work      the lane
- *     seats    two lines each. The lane's: INBOX_TAIL, REPLY_HEAD, LANE_DEFINED, WIDE_HEAD.
+ *     seats    two lines each. The lane's: INBOX_TAIL, REPLY_HEAD, LANE_DEFINED, WIDE_HEAD, THREAD.
  *              The host's: BELL (also rung by lanes), INBOX_HEAD, REPLY_TAIL, WIDE_TAIL
  *     inboxes  so many words per seat: slots of calls that only this lane may take
  *     ring     2 × SLOTS words: slots in the order of publication
@@ -106,6 +106,8 @@ export const REPLY_HEAD = 1;
 export const LANE_DEFINED = 2;
 /** HEAD of the lane's second ring, for large results. */
 export const WIDE_HEAD = 3;
+/** The system's number of the lane's thread; 0 where it is not known. For a host that is blocked and hears of no exit. */
+export const THREAD = 4;
 /** and in the line that others write. */
 export const BELL = LINE;
 export const INBOX_HEAD = LINE + 1;
@@ -219,7 +221,7 @@ export interface OfCall {
 }
 
 export type ToHost =
-  | { readonly kind: 'up'; readonly greeting: Greeting; readonly thread: string | null }
+  | { readonly kind: 'up'; readonly greeting: Greeting }
   | { readonly kind: 'failed'; readonly cause: Uint8Array }
   | { readonly kind: 'ring'; readonly buffer: SharedArrayBuffer }
   | { readonly kind: 'need'; readonly slot: number }

@@ -43,6 +43,7 @@ import {
   TAIL,
   TALKS,
   TASK,
+  THREAD,
   TIMED,
   type ToHost,
   type ToLane,
@@ -476,6 +477,11 @@ export class SharedWindow implements Window, Sink {
       if (this.#calls[slot] !== null && this.#holder(slot) === this.#seats[seat]) running++;
     }
     return running;
+  }
+
+  /** The system's number of the thread on a seat; 0 when it is not known. */
+  threadOf(seat: number): number {
+    return atomicLoad(this.#control, this.#layout.seat(seat) + THREAD);
   }
 
   /** Counts the calls that lanes run, or hold, now. */
