@@ -1,4 +1,4 @@
-import { type Callback, isCallback } from './call/callback.ts';
+import { type CallbackState, callbackState } from './call/callback.ts';
 import { DEFAULT_WINDOW, Inlet, type InletSource, iteratorOf, Pump, type PumpPlatform } from './call/flow.ts';
 import { soon } from './call/intrinsics.ts';
 import {
@@ -34,7 +34,7 @@ export class HostTalk implements Talk {
   /** Numbers of those callbacks among the arguments that are kept. */
   readonly #keptNumbers: number[] = [];
   /** What the arguments refer to, by id less 1. */
-  readonly #referred: (Callback | Source)[] = [];
+  readonly #referred: (CallbackState | Source)[] = [];
   /** The stream of its results, if that is what it has. */
   output: Inlet | null = null;
   readsInputs = false;
@@ -47,19 +47,22 @@ export class HostTalk implements Talk {
   }
 
   refer(value: object): number {
-    if (isCallback(value)) {
-      if (value.keep) {
-        const number = this.#kept.send(value);
-        this.#keptNumbers.push(number);
-        return (value.oneWay ? KIND_KEPT_ONE_WAY : KIND_KEPT) | (number << 3);
-      }
-      return (value.oneWay ? KIND_ONE_WAY : KIND_CALLBACK) | (this.#referred.push(value) << 3);
-    }
+    if (typeof value === 'function') return this.#referCallback(callbackState(value));
     if (!(Symbol.asyncIterator in value)) return -1;
     this.readsInputs = true;
     const id = this.#referred.length + 1;
     this.#referred.push(new Source(value, id, this.#say, this.#platform));
     return (isReadable(value) ? KIND_READABLE : KIND_STREAM) | (id << 3);
+  }
+
+  #referCallback(callback: CallbackState | undefined): number {
+    if (callback === undefined) return -1;
+    if (!callback.keep) {
+      return (callback.oneWay ? KIND_ONE_WAY : KIND_CALLBACK) | (this.#referred.push(callback) << 3);
+    }
+    const number = this.#kept.send(callback);
+    this.#keptNumbers.push(number);
+    return (callback.oneWay ? KIND_KEPT_ONE_WAY : KIND_KEPT) | (number << 3);
   }
 
   receive(op: number, id: number, number: number, value: unknown): void {
@@ -173,7 +176,7 @@ class Source {
 
 /** What is known of a callback that is kept. */
 interface Kept {
-  readonly callback: Callback;
+  readonly callback: CallbackState;
   /** Calls on their way that bring it to a lane. */
   onTheWay: number;
   /** How many calls brought it to which lane, less those after which the lane said that it has no more use for it. */
@@ -182,7 +185,7 @@ interface Kept {
 
 /** Callbacks that stay good after the calls that brought them to lanes: until no call brings and no lane has them. */
 export class KeptByLanes {
-  readonly #numbers = new Map<Callback, number>();
+  readonly #numbers = new Map<CallbackState, number>();
   readonly #kept = new Map<number, Kept>();
   #last = 0;
 
@@ -191,7 +194,7 @@ export class KeptByLanes {
   }
 
   /** A call is made that brings it to a lane. @returns its number on the wire */
-  send(callback: Callback): number {
+  send(callback: CallbackState): number {
     let number = this.#numbers.get(callback);
     if (number === undefined) {
       number = ++this.#last;
@@ -245,7 +248,7 @@ export class KeptByLanes {
 
 /** @param number 0 when nobody waits for what it returns */
 function runCallback(
-  callback: Callback,
+  callback: CallbackState,
   args: unknown,
   number: number,
   answer: (op: number, result: unknown) => void,

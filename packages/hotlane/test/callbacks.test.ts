@@ -53,11 +53,7 @@ for (const placement of PLACEMENTS) {
     it('may lie anywhere in the arguments, and is one function in the lane however often it is there', async () => {
       await using pool = open({ placement, lanes: 1 });
       const onStep = callback(async (step: number) => `step ${step}`);
-      assert.deepEqual(await pool.call.nestedOption({ onStep, steps: 3 } as never), [
-        'step 0',
-        'step 1',
-        'step 2',
-      ]);
+      assert.deepEqual(await pool.call.nestedOption({ onStep, steps: 3 }), ['step 0', 'step 1', 'step 2']);
     });
 
     it('that is one-way is called in order, each time before the call settles', async () => {
@@ -90,12 +86,12 @@ for (const placement of PLACEMENTS) {
 
     it('that is kept goes on, is the same function each time, and is released when the lane lets go of it', async () => {
       await using pool = open({ placement, lanes: 1 });
-      let calls = 0;
       const held = await (async () => {
+        const big = { calls: 0 };
         const kept = callback(
           (by: number) => {
-            calls += by;
-            return calls;
+            big.calls += by;
+            return big.calls;
           },
           { keep: true },
         );
@@ -103,7 +99,7 @@ for (const placement of PLACEMENTS) {
         assert.equal(await pool.call.callKept(2), 2);
         assert.equal(await pool.call.isSame(kept), true);
         assert.equal(await pool.call.callKept(3), 5);
-        return new WeakRef(kept);
+        return new WeakRef(big);
       })();
       globalThis.gc!();
       assert.equal(await pool.call.callKept(1), 6, 'the lane alone holds it now');
@@ -123,12 +119,17 @@ for (const placement of PLACEMENTS) {
       kept.release();
       await assert.rejects(pool.call.callKept(), code('CLOSED', /released/));
       const held = await (async () => {
-        const other = callback(() => 2, { keep: true });
-        await pool.call.keep(other);
-        return new WeakRef(other);
+        const big = { two: 2 };
+        await pool.call.keep(callback(() => big.two, { keep: true }));
+        return new WeakRef(big);
       })();
       await pool.close();
       await untilCollected(held);
+    });
+
+    it('does here what the function does', () => {
+      const add = callback((a: number, b: number) => a + b);
+      assert.equal(add(1, 2), 3);
     });
 
     it('is no result, and no plain function is an argument', async () => {
@@ -166,9 +167,9 @@ describe('a callback to a thread', () => {
   it('is released when the lane is lost', async () => {
     await using pool = open({ lanes: 1, graceMs: 1 });
     const held = await (async () => {
-      const kept = callback(() => 1, { keep: true });
-      await pool.call.keep(kept);
-      return new WeakRef(kept);
+      const big = { one: 1 };
+      await pool.call.keep(callback(() => big.one, { keep: true }));
+      return new WeakRef(big);
     })();
     const stop = new AbortController();
     const call = pool.with({ signal: stop.signal }).forever(callback(() => stop.abort('out')));

@@ -1,6 +1,6 @@
 import { HotlaneError, show } from '../errors.ts';
 
-const BRAND: unique symbol = Symbol.for('hotlane.callback') as never;
+const STATE: unique symbol = Symbol.for('hotlane.callback') as never;
 
 export interface CallbackOptions {
   /** The lane does not wait for it, and gets nothing back. For progress and the like. @default false */
@@ -12,31 +12,19 @@ export interface CallbackOptions {
   readonly keep?: boolean;
 }
 
-/** A function of the host's that lanes may call: see `callback`. */
-export class Callback<F extends (...args: any[]) => unknown = (...args: any[]) => unknown> {
-  readonly fn: F;
+/** A function that lanes may call: see `callback`. */
+export type Callback<F extends (...args: any[]) => unknown = (...args: any[]) => unknown> = F & {
+  /** From now on lanes that call it get an error. Can be called twice. */
+  release(): void;
+  readonly '~hotlane': 'callback';
+};
+
+/** What is known of a callback; found on it under a symbol, so that another copy of this file finds it too. */
+export interface CallbackState {
+  readonly fn: (...args: unknown[]) => unknown;
   readonly oneWay: boolean;
   readonly keep: boolean;
-  #released = false;
-
-  constructor(fn: F, oneWay: boolean, keep: boolean) {
-    this.fn = fn;
-    this.oneWay = oneWay;
-    this.keep = keep;
-  }
-
-  /** From now on lanes that call it get an error. Can be called twice. */
-  release(): void {
-    this.#released = true;
-  }
-
-  get released(): boolean {
-    return this.#released;
-  }
-
-  static {
-    Object.defineProperty(Callback.prototype, BRAND, { value: true });
-  }
+  released: boolean;
 }
 
 /**
@@ -46,7 +34,8 @@ export class Callback<F extends (...args: any[]) => unknown = (...args: any[]) =
  * await pool.call.resize(image, callback(done => bar.update(done), { oneWay: true }));
  * ```
  *
- * In the lane it is a function. It returns a promise of what `fn` returns; with `oneWay` it returns nothing and does not
+ * What it returns is a function that does the same as `fn`, and that may be passed where the lane expects one. In the lane it
+ * is a function too. It returns a promise of what `fn` returns; with `oneWay` it returns nothing and does not
  * wait, and what `fn` throws is an uncaught exception here. Arguments and results travel as those of calls do. Once the call
  * that it was passed to has settled, it rejects with `ERR_HOTLANE_CLOSED`, unless it is kept.
  *
@@ -76,14 +65,26 @@ export function callback<F extends (...args: any[]) => unknown>(
       );
     }
   }
-  return new Callback(fn, options.oneWay === true, options.keep === true);
+  const state: CallbackState = {
+    fn,
+    oneWay: options.oneWay === true,
+    keep: options.keep === true,
+    released: false,
+  };
+  const made = (...args: unknown[]) => fn(...args);
+  Object.defineProperties(made, {
+    [STATE]: { value: state },
+    name: { value: fn.name },
+    release: {
+      value: () => {
+        state.released = true;
+      },
+    },
+  });
+  return made as unknown as Callback<F>;
 }
 
-/** Whether objects of a prototype are callbacks, also those of another copy of this file. */
-export function isCallbackPrototype(prototype: object): boolean {
-  return BRAND in prototype;
-}
-
-export function isCallback(value: object): value is Callback {
-  return BRAND in value;
+/** What is known of a callback; undefined for what is none. */
+export function callbackState(value: object): CallbackState | undefined {
+  return (value as { [STATE]?: CallbackState })[STATE];
 }

@@ -9,7 +9,6 @@
  * another encoder. Whatever is thrown, the next encode starts from a clean state.
  */
 import { HotlaneError, isHotlaneError } from '../errors.ts';
-import { isCallback } from './callback.ts';
 import {
   boxedValue,
   Classifier,
@@ -272,7 +271,7 @@ export class Encoder {
     else if (value === true) this.#bytes[at] = wire.TRUE;
     else if (value === false) this.#bytes[at] = wire.FALSE;
     else if (typeof value === 'bigint') return this.#writeBigInt(value, at);
-    else throw new Uncloneable(value);
+    else return this.#writeFunction(value as object, at);
     return at + 1;
   }
 
@@ -569,7 +568,7 @@ export class Encoder {
       const reference = this.refer?.(value) ?? -1;
       if (reference >= 0) return this.#writeReferred(value, reference, at);
     }
-    if (kind === KIND_UNCLONEABLE || (kind === KIND_TALKS && isCallback(value))) throw new Uncloneable(value);
+    if (kind === KIND_UNCLONEABLE) throw new Uncloneable(value);
     if (kind === KIND_PLATFORM || kind === KIND_SHARED) return this.#writeSide(value, at);
     const number = this.#meet(value);
     if (number >= 0) return this.#writeReference(number, at);
@@ -599,6 +598,13 @@ export class Encoder {
       default:
         return this.#writePlain(value, at);
     }
+  }
+
+  /** A callback; other functions, and symbols, do not travel. */
+  #writeFunction(value: object, at: number): number {
+    const reference = typeof value === 'function' ? (this.refer?.(value) ?? -1) : -1;
+    if (reference < 0) throw new Uncloneable(value);
+    return this.#writeReferred(value, reference, at);
   }
 
   #writeReferred(value: object, reference: number, at: number): number {

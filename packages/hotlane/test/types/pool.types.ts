@@ -1,5 +1,5 @@
 /** Held by the compiler: `npm run test:types`. A line that must not compile is marked so, and the mark must be needed. */
-import { type Calls, createPool, type MapOutcome } from 'hotlane';
+import { type Calls, callback, createPool, type MapOutcome, type ResultStream } from 'hotlane';
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 function same<A, B>(..._: Equal<A, B> extends true ? [] : ['types differ', A, B]): void {}
@@ -11,6 +11,10 @@ interface Tasks {
   each(list: number[], visit: (n: number) => void): void;
   tag(name: symbol): void;
   nothing(): void;
+  deep(options: { onStep: (n: number) => Promise<string>; list: Map<string, Date> }): void;
+  rows(path: string): Generator<{ id: number }>;
+  later(): Promise<AsyncIterable<string>>;
+  read(lines: AsyncIterable<string>): Promise<number>;
   readonly version: string;
   Shape: new (n: number) => object;
   Parser: typeof Map;
@@ -23,7 +27,10 @@ same<ReturnType<typeof pool.call.fib>, Promise<number>>();
 same<ReturnType<typeof pool.call.load>, Promise<Uint8Array>>();
 same<ReturnType<typeof pool.call.nothing>, Promise<void>>();
 same<Parameters<typeof pool.call.greet>, [name: string, ...more: string[]]>();
-same<keyof Calls<Tasks>, 'fib' | 'load' | 'greet' | 'each' | 'tag' | 'nothing'>();
+same<
+  keyof Calls<Tasks>,
+  'fib' | 'load' | 'greet' | 'each' | 'tag' | 'nothing' | 'deep' | 'rows' | 'later' | 'read'
+>();
 
 void pool.call.fib(1);
 void pool.call.load('x');
@@ -60,6 +67,38 @@ pool.call.fib = () => Promise.resolve(1);
 createPool<Tasks>('./tasks.js', { threads: 4 });
 // @ts-expect-error a placement that there is not
 createPool<Tasks>('./tasks.js', { placement: 'moon' });
+
+// Callbacks stand for functions, at any depth, and only with the right arguments.
+void pool.call.each(
+  [1],
+  callback((n: number) => void n),
+);
+void pool.call.each(
+  [1],
+  callback(n => n.toFixed(), { oneWay: true }),
+);
+void pool.call.deep({ onStep: callback(async n => `${n}`), list: new Map([['a', new Date()]]) });
+const takesText = callback((text: string) => void text);
+// @ts-expect-error a callback that takes something else
+void pool.call.each([1], takesText);
+// @ts-expect-error an unknown option
+callback(() => {}, { once: true });
+
+// Streams: of what can be iterated, and nothing else.
+same<ReturnType<typeof pool.stream.rows>, ResultStream<{ id: number }>>();
+same<ReturnType<typeof pool.stream.later>, ResultStream<string>>();
+same<keyof typeof pool.stream, 'load' | 'rows' | 'later'>();
+void pool.streamWith({ window: 5 }).rows('x');
+// @ts-expect-error a function with one result
+void pool.stream.fib(1);
+void pool.call.read(new ReadableStream<string>());
+void pool.call.read((async function* () {})());
+
+// Sync calls give the result itself.
+same<ReturnType<typeof pool.sync.load>, Uint8Array>();
+void pool.syncWith({ deadlineMs: 5 }).fib(1);
+// @ts-expect-error nothing could fire it meanwhile
+void pool.syncWith({ signal: new AbortController().signal });
 
 // map: inputs and results from the function; with errors: 'return', outcomes.
 const mapped = pool.map('fib', [1, 2]);
