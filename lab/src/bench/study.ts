@@ -1,9 +1,10 @@
 import { contenders, loadContender } from '../contenders/all.ts';
-import type { Study } from '../harness/study.ts';
+import type { Opened } from '../contenders/contender.ts';
+import type { Entrant, Study } from '../harness/study.ts';
 import { hasNative } from '../native/ping-pong.ts';
 import { bars } from './bars.ts';
 import type { Plan } from './plan.ts';
-import { workloads } from './workloads.ts';
+import { type Measured, workloads } from './workloads.ts';
 
 const NATIVE = {
   'c-futex': {
@@ -15,10 +16,12 @@ const NATIVE = {
 
 /** What handing a call over costs, beside other ways to do it. */
 export async function benchStudy(): Promise<Study<Plan>> {
-  const known: Record<string, { name: string; settings: string }> = {};
+  const known: Record<string, Entrant> = {};
+  const lacks: Record<string, readonly (keyof Opened)[]> = {};
   for (const key of Object.keys(contenders)) {
-    const { name, settings } = await loadContender(key);
-    known[key] = { name, settings };
+    const { name, settings, variantOf, lacks: missing } = await loadContender(key);
+    known[key] = { name, settings, ...(variantOf !== undefined && { variantOf }) };
+    lacks[key] = missing?.() ?? [];
   }
   return {
     name: 'bench',
@@ -28,9 +31,11 @@ export async function benchStudy(): Promise<Study<Plan>> {
     entry: new URL('./cell-entry.ts', import.meta.url),
     subject: 'hotlane',
     contenders: hasNative() ? { ...known, ...NATIVE } : known,
-    workloads,
+    workloads: Object.fromEntries(
+      Object.entries(workloads).map(([key, workload]) => [key, withoutThoseWhoLack(workload, lacks)]),
+    ),
     bars,
-    packages: ['hotlane', 'piscina', 'tinypool', 'comlink'],
+    packages: ['hotlane', 'piscina', 'tinypool', 'comlink', 'synckit'],
     cellTimeoutMs: 90_000,
     modes: {
       full: {
@@ -50,4 +55,10 @@ export async function benchStudy(): Promise<Study<Plan>> {
       },
     },
   };
+}
+
+function withoutThoseWhoLack(workload: Measured, lacks: Record<string, readonly (keyof Opened)[]>): Measured {
+  const { needs, contenders } = workload;
+  if (needs === undefined) return workload;
+  return { ...workload, contenders: contenders.filter(key => !lacks[key]?.includes(needs)) };
 }
