@@ -1,10 +1,9 @@
 import { contenders, loadContender } from '../contenders/all.ts';
-import type { Opened } from '../contenders/contender.ts';
 import type { Entrant, Study } from '../harness/study.ts';
 import { hasNative } from '../native/ping-pong.ts';
 import { bars } from './bars.ts';
 import type { Plan } from './plan.ts';
-import { type Measured, workloads } from './workloads.ts';
+import { workloads } from './workloads.ts';
 
 const NATIVE = {
   'c-futex': {
@@ -17,11 +16,9 @@ const NATIVE = {
 /** What handing a call over costs, beside other ways to do it. */
 export async function benchStudy(): Promise<Study<Plan>> {
   const known: Record<string, Entrant> = {};
-  const lacks: Record<string, readonly (keyof Opened)[]> = {};
   for (const key of Object.keys(contenders)) {
-    const { name, settings, variantOf, lacks: missing } = await loadContender(key);
+    const { name, settings, variantOf } = await loadContender(key);
     known[key] = { name, settings, ...(variantOf !== undefined && { variantOf }) };
-    lacks[key] = missing?.() ?? [];
   }
   return {
     name: 'bench',
@@ -31,9 +28,7 @@ export async function benchStudy(): Promise<Study<Plan>> {
     entry: new URL('./cell-entry.ts', import.meta.url),
     subject: 'hotlane',
     contenders: hasNative() ? { ...known, ...NATIVE } : known,
-    workloads: Object.fromEntries(
-      Object.entries(workloads).map(([key, workload]) => [key, withoutThoseWhoLack(workload, lacks)]),
-    ),
+    workloads,
     bars,
     packages: ['hotlane', 'piscina', 'tinypool', 'comlink', 'synckit'],
     cellTimeoutMs: 90_000,
@@ -55,10 +50,4 @@ export async function benchStudy(): Promise<Study<Plan>> {
       },
     },
   };
-}
-
-function withoutThoseWhoLack(workload: Measured, lacks: Record<string, readonly (keyof Opened)[]>): Measured {
-  const { needs, contenders } = workload;
-  if (needs === undefined) return workload;
-  return { ...workload, contenders: contenders.filter(key => !lacks[key]?.includes(needs)) };
 }

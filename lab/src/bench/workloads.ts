@@ -21,8 +21,6 @@ export interface Measured extends Workload {
   readonly kind: Kind;
   /** For the contenders in C: what goes on beside the handing over. Left out: nothing does, and a rate is taken. */
   readonly around?: Around;
-  /** Who lacks it is left out. */
-  readonly needs?: keyof Opened;
 }
 
 const HANDED = [
@@ -193,7 +191,7 @@ function calledBack(title: string, kind: Kind, modes: Workload['modes']): Measur
 
 function blocks(title: string, kind: Kind, modes: Workload['modes']): Measured {
   const contenders = ['hotlane', 'synckit', 'same-thread'];
-  return { group: 'Blocking', title, contenders, modes, metrics: blockingMetrics, kind, needs: 'sync' };
+  return { group: 'Blocking', title, contenders, modes, metrics: blockingMetrics, kind };
 }
 
 function broadcast(threads: number, modes: Workload['modes']): Measured {

@@ -19,8 +19,6 @@ export interface Contender {
   /** Another contender that differs only in its settings: being better than that is no news. */
   readonly variantOf?: string;
   open(target: Target): Promise<Opened>;
-  /** What the installed version cannot do, although its `Opened` could: those workloads go without it. */
-  lacks?(): readonly (keyof Opened)[];
 }
 
 /** Ways to use what was opened. All but `call` are absent where there is no such thing. */

@@ -1,7 +1,6 @@
 import { callback, createPool, type PoolOptions } from 'hotlane';
 import type { Opened, Target, TaskFunction } from './contender.ts';
 
-type Blocking = Record<string, (input: unknown) => unknown>;
 type Streaming = Record<string, (input: unknown) => AsyncIterable<unknown>>;
 
 /** @param options beside the number of lanes */
@@ -15,11 +14,10 @@ export function openHotlane(
     ...(recycleAfter !== undefined && { recycle: { afterCalls: recycleAfter } }),
   });
   const stream = pool.stream as Streaming;
-  const { sync } = pool as { sync?: Blocking };
   return {
     call: pool.call[fn]!,
     move: (input, transfer) => pool.with({ transfer })[fn]!(input),
-    ...(sync !== undefined && { sync: sync[fn]! }),
+    sync: pool.sync[fn]!,
     each: async (input, onItem) => {
       for await (const item of stream[fn]!(input)) onItem(item);
     },
@@ -29,11 +27,4 @@ export function openHotlane(
     threadsSoFar: () => Math.max(...pool.stats().lanes.map(lane => lane.id)), // lanes are numbered from 1
     close: () => pool.close(),
   };
-}
-
-/** What the version that is built has no way to do. */
-export function hotlaneLacks(): readonly (keyof Opened)[] {
-  const pool = createPool('data:text/javascript,', { lanes: { min: 0 } }); // starts nothing
-  void pool.close();
-  return 'sync' in pool ? [] : ['sync'];
 }
