@@ -20,7 +20,6 @@ const LANES = 2;
 const IN_FLIGHT = 64;
 const AFTER_CALLS = 30_000;
 const WINDOW_MS = 100;
-const LEAST_WINDOWS = 2;
 
 /** Short calls on lanes that are replaced every 30,000 calls, in turns with lanes that never are. */
 export const recycling: Kind = {
@@ -35,7 +34,7 @@ export const recycling: Kind = {
     await warmUp(often, plan, i => i, IN_FLIGHT);
     await checkUntil(often, () => threadsSoFar() > LANES);
 
-    const windows = Math.max(LEAST_WINDOWS, Math.round(plan.repeats / 2));
+    const windows = Math.ceil(plan.repeats / 2);
     const steady = (opened: Opened) => measureSteadiness(loadOf(opened), windows, WINDOW_MS);
     const before = threadsSoFar();
     // Whatever drifts meanwhile weighs on both alike.
