@@ -166,7 +166,7 @@ function ring(): object {
   return { node };
 }
 
-function streamed(title: string, kind: Kind, more: Partial<Measured>): Measured {
+function streamed(title: string, kind: Kind, more: Partial<Measured> = {}): Measured {
   return {
     group: 'Streams',
     title,
@@ -362,9 +362,7 @@ export const workloads: Readonly<Record<string, Measured>> = {
   'stream-sync': streamed('items of a generator, one stream after the other', stream('count', isNumber), {
     modes: ['quick', 'smoke'],
   }),
-  'stream-async': streamed('items of an async generator', stream('countAsync', isNumber), {
-    modes: ['quick'],
-  }),
+  'stream-async': streamed('items of an async generator', stream('countAsync', isNumber)),
   'stream-chunks': streamed(
     'chunks of 16 KiB of a generator',
     stream('chunks', isChunk, CHUNK_BYTES / 2 ** 20),
