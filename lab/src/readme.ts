@@ -100,7 +100,11 @@ function renderLosses({ workloads, ratios, contenders, subject }: StudyResults):
   const losses = ratios.flatMap(({ workload, contender, ratios: by }) => {
     const metric = Object.keys(workloads[workload]!.metrics)[0]!;
     const ratio = by[metric];
-    const isPeer = contender !== 'same-thread' && !contender.startsWith('c-') && contender !== subject;
+    const isPeer =
+      contender !== 'same-thread' &&
+      !contender.startsWith('c-') &&
+      contender !== subject &&
+      contenders[contender]?.variantOf !== subject;
     // Not a number: the other did nothing at all.
     if (!isPeer || typeof ratio?.median !== 'number' || !(ratio.median < 1 / 1.03)) return [];
     return [`${workloads[workload]!.title}: ${contenders[contender]!.name} by ${times(1 / ratio.median)}`];

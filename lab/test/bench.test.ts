@@ -7,7 +7,9 @@ import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
 import { judgeBars, ratiosOf } from '../src/harness/judge.ts';
+import type { StudyResults } from '../src/harness/run-study.ts';
 import type { Study } from '../src/harness/study.ts';
+import { renderText } from '../src/harness/text-report.ts';
 import { rowsOf, runLab } from './lab.ts';
 
 const CHROMIUM = '/usr/bin/chromium';
@@ -41,7 +43,7 @@ describe('the bench', () => {
     assert.equal(code, 0, stdout + stderr);
     for (const part of ['machine ', 'versions ', 'commit ', 'seed 5', 'control ', 'hotlane is better by'])
       assert.ok(stdout.includes(part), `${part}\n${stdout}`);
-    assert.ok(rowsOf(stdout, 'hotlane') >= 7, stdout);
+    assert.ok(rowsOf(stdout, 'hotlane') >= 13, stdout);
 
     const results = JSON.parse(await readFile(join(out(), 'results.json'), 'utf8'));
     assert.equal(results.schema, 'hotlane-study-1');
@@ -49,7 +51,10 @@ describe('the bench', () => {
     assert.equal(results.machine.node, process.version);
     assert.match(results.command, /^node lab\/src\/lab\.ts bench --smoke/);
     const groups = new Set(Object.values<{ group: string }>(results.workloads).map(({ group }) => group));
-    assert.deepEqual([...groups], ['Calls', 'Real work', 'Fairness', 'Waiting', 'Idle', 'Cold']);
+    assert.deepEqual(
+      [...groups],
+      ['Calls', 'Real work', 'Fairness', 'Waiting', 'Idle', 'Cold', 'Streams', 'Blocking', 'Fleet'],
+    );
     for (const { workload, contender, figures, failures } of results.cells) {
       assert.deepEqual(failures, [], `${workload} ${contender}`);
       for (const name of Object.keys(results.workloads[workload].metrics)) {
@@ -159,6 +164,34 @@ describe('a bar', () => {
     const failed = { ...run('w', 'them'), outcomes: [{ ok: false as const, failure: 'it hung' }] };
     const [first] = judgeBars(study, [run('w', 'us', [1, 1]), failed]);
     assert.equal(first.verdict, 'not measured');
+  });
+});
+
+describe('a loss', () => {
+  test('is told by its contender, but not when that is a variant of the one that lost', () => {
+    const metrics = { rate: { title: 'calls/s', better: 'more', unit: '1/s' } };
+    const half = { median: 0.5, min: 0.5, max: 0.5, values: [0.5] };
+    const control = {
+      cpuLoopMs: half,
+      awaitsPerSecond: half,
+      othersCores: 0,
+    };
+    const text = renderText({
+      subject: 'us',
+      mode: 'full',
+      workloads: { w: { group: 'Calls', title: 'a call', metrics } },
+      contenders: {
+        us: { name: 'us', settings: 'plain' },
+        tuned: { name: 'us, tuned', settings: 'tuned', variantOf: 'us' },
+        them: { name: 'them', settings: 'plain' },
+      },
+      cells: [],
+      ratios: ['tuned', 'them'].map(contender => ({ workload: 'w', contender, ratios: { rate: half } })),
+      bars: [],
+      control: { before: control, after: control, noise: { tooNoisy: false, reasons: [] } },
+    } as unknown as StudyResults);
+    assert.match(text, /where us loses .*\n.*\na call +them +calls\/s +2\.00 ×/);
+    assert.doesNotMatch(text, /us, tuned +calls/);
   });
 });
 

@@ -52,5 +52,8 @@ export const bars: readonly Bar[] = [
   absolute('one of two lanes blocked, p99 of short calls', 'blocked', 'p99', 5),
   absolute('a task of 20 ms, done to settled, p50', 'settle', 'p50', 150),
   absolute('10 s idle after use, CPU of host and lanes', 'idle', 'cpu', 10),
+  absolute('items of a generator', 'stream-sync', 'rate', 300_000),
+  absolute('items of an async generator', 'stream-async', 'rate', 300_000),
+  against('a blocking call, to synckit', 'sync-noop', 'took', 'synckit', 5),
   against('first call on a cold pool, to a bare worker', 'cold', 'first', 'post-message', 1 / 1.2),
 ];

@@ -1,5 +1,5 @@
 import { contenders, loadContender } from '../contenders/all.ts';
-import type { Study } from '../harness/study.ts';
+import type { Entrant, Study } from '../harness/study.ts';
 import { hasNative } from '../native/ping-pong.ts';
 import { bars } from './bars.ts';
 import type { Plan } from './plan.ts';
@@ -15,10 +15,10 @@ const NATIVE = {
 
 /** What handing a call over costs, beside other ways to do it. */
 export async function benchStudy(): Promise<Study<Plan>> {
-  const known: Record<string, { name: string; settings: string }> = {};
+  const known: Record<string, Entrant> = {};
   for (const key of Object.keys(contenders)) {
-    const { name, settings } = await loadContender(key);
-    known[key] = { name, settings };
+    const { name, settings, variantOf } = await loadContender(key);
+    known[key] = { name, settings, ...(variantOf !== undefined && { variantOf }) };
   }
   return {
     name: 'bench',
@@ -30,7 +30,7 @@ export async function benchStudy(): Promise<Study<Plan>> {
     contenders: hasNative() ? { ...known, ...NATIVE } : known,
     workloads,
     bars,
-    packages: ['hotlane', 'piscina', 'tinypool', 'comlink'],
+    packages: ['hotlane', 'piscina', 'tinypool', 'comlink', 'synckit'],
     cellTimeoutMs: 90_000,
     modes: {
       full: {

@@ -1,15 +1,20 @@
 import { readFileSync } from 'node:fs';
+import type { Opened } from '../contenders/contender.ts';
 import type { Workload } from '../harness/study.ts';
 import type { Around } from '../native/ping-pong.ts';
+import { blocking, blockingMetrics } from './kinds/blocking.ts';
 import { breakEven, breakEvenMetrics, breakEvenSeries } from './kinds/break-even.ts';
+import { asking, callbackMetrics, telling } from './kinds/callbacks.ts';
 import { coldBurst, coldBurstMetrics, coldMetrics, coldStart, memory, memoryMetrics } from './kinds/cold.ts';
 import { blocked, fairnessMetrics, mixed } from './kinds/fairness.ts';
 import { idle, idleMetrics, tickMetrics, ticks } from './kinds/idle.ts';
 import type { Kind } from './kinds/kind.ts';
 import { type LoadOptions, latencySeries, load, loadMetrics } from './kinds/load.ts';
+import { recycling, recyclingMetrics } from './kinds/recycling.ts';
+import { chunkMetrics, itemMetrics, stream } from './kinds/stream.ts';
 import { afterPause, settling, waitingMetrics } from './kinds/waiting.ts';
 import { makeRecords } from './records.ts';
-import { brotli, parseJson, renderMarkdown, sha256 } from './tasks/tasks.ts';
+import { brotli, CHUNK_BYTES, parseJson, renderMarkdown, sha256 } from './tasks/tasks.ts';
 
 /** A workload and the way to measure it. */
 export interface Measured extends Workload {
@@ -99,6 +104,12 @@ function realWork(key: string, threads: number): Measured {
   });
 }
 
+const isNumber = (item: unknown, i: number) => item === i;
+const isChunk = (item: unknown, i: number) => {
+  const chunk = item as Uint8Array;
+  return chunk.length === CHUNK_BYTES && chunk[0] === (i & 255) && chunk[CHUNK_BYTES - 1] === (i & 255);
+};
+
 function growth(threads: number, modes: Workload['modes']): Measured {
   const title = `x => x + 1, ${threads} ${threads === 1 ? 'lane' : 'lanes'}, 1,000 in flight`;
   const contenders = ['hotlane', 'piscina-tuned', 'post-message'];
@@ -153,6 +164,87 @@ function ring(): object {
   const node: { next?: unknown } = {};
   node.next = { back: node };
   return { node };
+}
+
+function streamed(title: string, kind: Kind, more: Partial<Measured> = {}): Measured {
+  return {
+    group: 'Streams',
+    title,
+    contenders: ['hotlane', 'comlink', 'post-message'],
+    modes: [],
+    metrics: itemMetrics,
+    kind,
+    ...more,
+  };
+}
+
+function calledBack(title: string, kind: Kind, modes: Workload['modes']): Measured {
+  return {
+    group: 'Streams',
+    title,
+    contenders: ['hotlane', 'comlink'],
+    modes,
+    metrics: callbackMetrics,
+    kind,
+  };
+}
+
+function blocks(title: string, kind: Kind, modes: Workload['modes']): Measured {
+  const contenders = ['hotlane', 'synckit', 'same-thread'];
+  return { group: 'Blocking', title, contenders, modes, metrics: blockingMetrics, kind };
+}
+
+function broadcast(threads: number, modes: Workload['modes']): Measured {
+  const about = {
+    group: 'Fleet',
+    title: `x => x + 1 on each of ${threads} lanes, all answers awaited, 1 in flight`,
+    contenders: ['hotlane', 'post-message'],
+    modes,
+  };
+  const via = ({ everywhere }: Opened) =>
+    everywhere &&
+    (async (input: unknown) => {
+      const results = await everywhere(input);
+      if (results.length !== threads) throw new Error(`${results.length} lanes answered, not ${threads}.`);
+      return results;
+    });
+  const expect = (x: unknown) => Array(threads).fill((x as number) + 1);
+  return loaded(about, { fn: 'increment', inFlight: 1, threads, inputs: integers, via, expect });
+}
+
+const KEYS_IN_FLIGHT = 1_000;
+
+function inKeys(
+  title: string,
+  modes: Workload['modes'],
+  via?: (keyed: NonNullable<Opened['keyed']>) => (input: unknown) => Promise<unknown>,
+): Measured {
+  const about = {
+    group: 'Fleet',
+    title: `${title}, x => x + 1 on 2 lanes, 1,000 in flight`,
+    contenders: ['hotlane'],
+    modes,
+  };
+  const options = { ...increment, inFlight: KEYS_IN_FLIGHT, threads: 2 };
+  if (via === undefined) return loaded(about, options);
+  return loaded(about, { ...options, via: ({ keyed }) => keyed && via(keyed) });
+}
+
+/** The calls of so many keys in turn, each through an object that was made once for its key. */
+const keptFor = (keys: number) => (keyed: NonNullable<Opened['keyed']>) => {
+  const calls = Array.from({ length: keys }, (_, key) => keyed(key));
+  let next = 0;
+  return (input: unknown) => calls[next++ % keys]!(input);
+};
+
+function unused(inFlight: number): Measured {
+  const about = {
+    group: 'Unused',
+    title: `x => x + 1, ${inFlight.toLocaleString('en')} in flight, with options set that never take effect`,
+    contenders: ['hotlane', 'hotlane-recycle', 'hotlane-deadline'],
+    modes: [],
+  };
+  return loaded(about, { ...increment, inFlight, threads: 1 });
 }
 
 /** Every workload, by the name it has on command lines. */
@@ -266,6 +358,56 @@ export const workloads: Readonly<Record<string, Measured>> = {
     metrics: memoryMetrics,
     kind: memory,
   },
+
+  'stream-sync': streamed('items of a generator, one stream after the other', stream('count', isNumber), {
+    modes: ['quick', 'smoke'],
+  }),
+  'stream-async': streamed('items of an async generator', stream('countAsync', isNumber)),
+  'stream-chunks': streamed(
+    'chunks of 16 KiB of a generator',
+    stream('chunks', isChunk, CHUNK_BYTES / 2 ** 20),
+    { contenders: ['hotlane', 'post-message'], metrics: chunkMetrics },
+  ),
+  'callback-awaited': calledBack('callbacks of the lane, each awaited', asking, ['quick', 'smoke']),
+  'callback-one-way': calledBack('callbacks of the lane, no answers wanted', telling, []),
+
+  'sync-noop': blocks(
+    'x => x + 1, blocking the caller',
+    blocking('increment', integers, x => (x as number) + 1),
+    ['quick', 'smoke'],
+  ),
+  'sync-text': blocks(
+    '64 KiB string as argument, blocking the caller',
+    blocking(
+      'characters',
+      () => ['x'.repeat(65_536)],
+      text => (text as string).length,
+    ),
+    [],
+  ),
+
+  recycle: {
+    group: 'Fleet',
+    title:
+      'two lanes that are replaced every 30,000 calls, x => x + 1, 64 in flight, to lanes that never are',
+    contenders: ['hotlane'],
+    modes: ['quick', 'smoke'],
+    metrics: recyclingMetrics,
+    kind: recycling,
+  },
+  'broadcast-2': broadcast(2, ['quick', 'smoke']),
+  'broadcast-8': broadcast(8, []),
+  'keys-none': inKeys('no keys', []),
+  'keys-1': inKeys('all calls of one key', [], keptFor(1)),
+  'keys-1000': inKeys('1,000 keys', ['quick', 'smoke'], keptFor(1_000)),
+  'keys-1000-anew': inKeys('1,000 keys, with({ key }) anew for each call', [], keyed => {
+    let next = 0;
+    return input => keyed(next++ % 1_000)(input);
+  }),
+
+  'unused-1': unused(1),
+  'unused-64': unused(64),
+  'unused-1000': unused(1_000),
 
   'lanes-1': growth(1, ['quick']),
   'lanes-2': growth(2, []),

@@ -12,6 +12,9 @@ export const contenders: Readonly<Record<string, () => Promise<{ readonly conten
   comlink: () => import('./comlink.ts'),
   'post-message': () => import('./post-message.ts'),
   'post-message-serial': () => import('./post-message-serial.ts'),
+  synckit: () => import('./synckit.ts'),
+  'hotlane-recycle': () => import('./hotlane-recycle.ts'),
+  'hotlane-deadline': () => import('./hotlane-deadline.ts'),
   'same-thread': () => import('./same-thread.ts'),
 };
 

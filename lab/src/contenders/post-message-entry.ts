@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { parentPort, workerData } from 'node:worker_threads';
 import { loadFunction, type Target } from './contender.ts';
 import { READY_ID, type Reply, type Request } from './post-message.ts';
@@ -13,7 +14,7 @@ function answer(id: number, failed: boolean, value: unknown): void {
   }
 }
 
-port.on('message', ([id, input]: Request) => {
+function answerCall([id, input]: Request): void {
   try {
     const result = fn(input);
     if (result instanceof Promise) {
@@ -25,5 +26,13 @@ port.on('message', ([id, input]: Request) => {
   } catch (error) {
     answer(id, true, error);
   }
-});
+}
+
+/** A generator's items go as a stream of the platform's own. */
+function answerStream([id, input]: Request): void {
+  const stream = ReadableStream.from(fn(input) as Iterable<unknown> | AsyncIterable<unknown>);
+  port.postMessage([id, false, stream] satisfies Reply, [stream]);
+}
+
+port.on('message', types.isGeneratorFunction(fn) ? answerStream : answerCall);
 answer(READY_ID, false, null);

@@ -16,7 +16,7 @@ const NOTHING: readonly object[] = [];
 export const contender: Contender = {
   name: 'postMessage',
   settings:
-    'written by hand on worker_threads: pipelined, reused ids, arrays of resolvers, no batching; several threads are called in turn',
+    'written by hand on worker_threads: pipelined, reused ids, arrays of resolvers, no batching; several threads are called in turn; streams: a transferred ReadableStream',
   open: target => inTurn(target, openThread),
 };
 
@@ -75,12 +75,15 @@ function openThread(target: Target): Promise<Opened> {
       if (inFlight++ === 0) worker.ref();
     });
   const call = (input: unknown) => move(input, NOTHING);
+  const each = async (input: unknown, onItem: (item: unknown) => void) => {
+    for await (const item of (await call(input)) as ReadableStream<unknown>) onItem(item);
+  };
   const close = async () => {
     worker.ref();
     await worker.terminate();
   };
   return ready.then(() => {
     worker.unref();
-    return { call, move, close };
+    return { call, move, each, close };
   });
 }

@@ -26,6 +26,12 @@ export function watchCpu(): () => CpuShare {
   };
 }
 
+/** CPU time so far, in microseconds: of this thread, and of all threads of the process. */
+export function cpuNow(): { readonly host: number; readonly all: number } {
+  const sum = ({ user, system }: NodeJS.CpuUsage) => user + system;
+  return { host: sum(process.threadCpuUsage()), all: sum(process.cpuUsage()) };
+}
+
 function machineBusyMs(): number {
   let sum = 0;
   for (const { times } of os.cpus()) sum += times.user + times.nice + times.sys + times.irq;

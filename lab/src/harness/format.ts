@@ -35,7 +35,7 @@ function digits(value: number): string {
   return value.toFixed(size >= 99.95 || size === 0 ? 0 : size >= 9.995 ? 1 : size >= 0.0995 ? 2 : 3);
 }
 
-export type Unit = '1/s' | 'µs' | 'ms' | 'MiB' | '×' | '';
+export type Unit = '1/s' | 'µs' | 'ms' | 'MiB' | 'MiB/s' | '×' | '';
 
 /** A figure with its unit, three significant digits. */
 export function figure(value: number, unit: Unit): string {
@@ -43,5 +43,5 @@ export function figure(value: number, unit: Unit): string {
   if (unit === 'µs') return microseconds(value);
   if (unit === 'ms') return microseconds(value * 1000);
   if (unit === '×') return times(value);
-  return unit === 'MiB' ? `${digits(value)} MiB` : count(value);
+  return unit === 'MiB' || unit === 'MiB/s' ? `${digits(value)} ${unit}` : count(value);
 }

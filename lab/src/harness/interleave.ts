@@ -37,18 +37,18 @@ export async function runInterleaved<S, R>(options: InterleaveOptions<S>): Promi
   const runs = cells.map(cell => ({ cell, outcomes: [] as ChildOutcome<R>[] }));
   const workloads = [...new Set(cells.map(cell => cell.workload))];
   for (let round = 0; round < options.rounds; round++) {
-    for (const workload of shuffled(workloads, random)) {
+    const inOrder = shuffled(workloads, random).flatMap(workload => {
       const together = runs.filter(run => run.cell.workload === workload);
-      const inOrder = shuffled(together, random);
-      const strand = async () => {
-        for (let run = inOrder.shift(); run !== undefined; run = inOrder.shift()) {
-          options.onStart(run.cell, round);
-          const { entry, timeoutMs } = options;
-          run.outcomes.push(await runChild<S, R>(entry, options.spec(run.cell), { timeoutMs }));
-        }
-      };
-      await Promise.all(Array.from({ length: atOnce }, strand));
-    }
+      return shuffled(together, random);
+    });
+    const strand = async () => {
+      for (let run = inOrder.shift(); run !== undefined; run = inOrder.shift()) {
+        options.onStart(run.cell, round);
+        const { entry, timeoutMs } = options;
+        run.outcomes.push(await runChild<S, R>(entry, options.spec(run.cell), { timeoutMs }));
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, strand));
   }
   return runs;
 }

@@ -1,3 +1,4 @@
+import { cpuNow } from './cpu.ts';
 import { median, quantile } from './stats.ts';
 
 /** A constant number of calls in flight: as soon as one has settled the next is made. */
@@ -85,12 +86,6 @@ export async function measureRate(
     hostCpuUs: host / calls,
     laneCpuUs: Math.max(0, now.all - cpu.all - host) / calls,
   };
-}
-
-/** CPU time so far, in microseconds: of this thread, and of all threads of the process. */
-function cpuNow(): { readonly host: number; readonly all: number } {
-  const sum = ({ user, system }: NodeJS.CpuUsage) => user + system;
-  return { host: sum(process.threadCpuUsage()), all: sum(process.cpuUsage()) };
 }
 
 /** Keeps the same load up and times calls, each from being made to being awaited. */

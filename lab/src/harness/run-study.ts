@@ -91,6 +91,8 @@ export async function runStudy<Plan>(study: Study<Plan>, args: readonly string[]
       }),
     ),
   );
+  // Half of a smoke run is compiling; a run that measures must not share compiled code between its processes.
+  if (mode === 'smoke') process.env.NODE_COMPILE_CACHE ??= join(repository, 'lab/out/compiled');
   const progress = createProgress();
   progress.begin(study.name, cells.length * rounds);
   const before = await measureControl(controlProcesses);

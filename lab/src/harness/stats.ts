@@ -35,6 +35,10 @@ export function median(values: readonly number[]): number {
   return summarise(values).median;
 }
 
+export function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
 /** How far apart the repeats are: (max − min) / median. */
 export function relativeSpread(summary: Summary): number {
   return (summary.max - summary.min) / summary.median;

@@ -63,6 +63,14 @@ export interface Bar {
   readonly wanted: number;
 }
 
+/** A contender, as a report shows it. */
+export interface Entrant {
+  readonly name: string;
+  readonly settings: string;
+  /** The contender that it is a variant of; a loss to one's own variant is not listed as one. */
+  readonly variantOf?: string;
+}
+
 /** Something to measure: contenders on workloads, and what is wanted of one of them. */
 export interface Study<Plan> {
   readonly name: string;
@@ -74,7 +82,7 @@ export interface Study<Plan> {
   readonly workloads: Readonly<Record<string, Workload>>;
   /** The contender that is compared with the others. */
   readonly subject: string;
-  readonly contenders: Readonly<Record<string, { readonly name: string; readonly settings: string }>>;
+  readonly contenders: Readonly<Record<string, Entrant>>;
   readonly bars: readonly Bar[];
   readonly modes: Modes<Plan>;
   /** Installed packages whose versions belong into the report. */

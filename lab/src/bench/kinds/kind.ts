@@ -25,6 +25,11 @@ export async function measured(
   return { ...result, othersCores };
 }
 
+/** A contender is measured only in what it can do. */
+export function lacking({ name }: Contender, way: keyof Opened): TypeError {
+  return new TypeError(`The contender ${name} has no \`${way}\`.`);
+}
+
 const CALM_WINDOW_MS = 100;
 /** Of one core. */
 const CALM_SHARE = 0.2;

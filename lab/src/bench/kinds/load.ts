@@ -1,4 +1,5 @@
 import { deepStrictEqual } from 'node:assert';
+import type { Opened } from '../../contenders/contender.ts';
 import { measureLatency, measureRate } from '../../harness/load.ts';
 import type { Metric } from '../../harness/study.ts';
 import { calm, type Kind, measured } from './kind.ts';
@@ -13,6 +14,8 @@ export interface LoadOptions {
   expect?(input: unknown): unknown;
   /** Moves what this names instead of copying it; the input is made anew for each call. */
   fresh?(): { readonly input: unknown; readonly transfer: readonly object[] };
+  /** The way to call, where it is not `call`; `inputs` go to what it returns. */
+  via?(opened: Opened): ((input: unknown) => Promise<unknown>) | undefined;
   /** What the host does beside its calls: keeps its thread busy for so much of the time. */
   readonly hostBusy?: number;
   /** Another process keeps a core busy meanwhile. */
@@ -38,7 +41,8 @@ export function load(options: LoadOptions): Kind {
     run: (contender, plan) =>
       measured(contender, options.fn, options.threads, async opened => {
         const inputs = options.inputs();
-        const call = callOf(opened, options.fresh);
+        const call = options.via === undefined ? callOf(opened, options.fresh) : options.via(opened);
+        if (call === undefined) throw new TypeError(`${contender.name} cannot be called in this way.`);
         const target = { call, inputs, inFlight: options.inFlight, prepare: options.fresh };
         const verify = async () => {
           const some = inputs.slice(0, 64);
@@ -77,13 +81,7 @@ export function load(options: LoadOptions): Kind {
   };
 }
 
-function callOf(
-  opened: {
-    call(input: unknown): Promise<unknown>;
-    move?: (input: unknown, list: readonly object[]) => Promise<unknown>;
-  },
-  fresh: LoadOptions['fresh'],
-): (input: unknown) => Promise<unknown> {
+function callOf(opened: Opened, fresh: LoadOptions['fresh']): (input: unknown) => Promise<unknown> {
   if (fresh === undefined) return opened.call;
   const { move } = opened;
   if (move === undefined) throw new TypeError('This contender cannot move values.');

@@ -1,4 +1,7 @@
-/** The functions that the bench calls. Each takes one argument, so that every contender can call it. */
+/**
+ * The functions that the bench calls. Each takes one argument, so that every contender can call it; some a function of the
+ * host's as well.
+ */
 
 import { createHash } from 'node:crypto';
 import { brotliCompressSync, constants } from 'node:zlib';
@@ -67,4 +70,38 @@ let ticks = 0;
 export function ticking(everyMs: number): number {
   if (everyMs > 0) setInterval(() => ticks++, everyMs).unref();
   return ticks;
+}
+
+/** Streams: 0, 1, 2, … */
+export function* count(n: number): Generator<number> {
+  for (let i = 0; i < n; i++) yield i;
+}
+
+export async function* countAsync(n: number): AsyncGenerator<number> {
+  for (let i = 0; i < n; i++) yield i;
+}
+
+export const CHUNK_BYTES = 16_384;
+
+/** Chunks as they come from a file or a socket; each is filled with its number. */
+export function* chunks(n: number): Generator<Uint8Array> {
+  for (let i = 0; i < n; i++) yield new Uint8Array(CHUNK_BYTES).fill(i);
+}
+
+/** Calls back so many times, and sums up the answers. */
+export async function askEach(times: number, ask: (i: number) => Promise<number>): Promise<number> {
+  let sum = 0;
+  for (let i = 0; i < times; i++) sum += await ask(i);
+  return sum;
+}
+
+/** Calls back so many times, and waits for no answer but the last, if there are any. */
+export async function tellEach(times: number, tell: (i: number) => unknown): Promise<void> {
+  let last: unknown;
+  for (let i = 0; i < times; i++) last = tell(i);
+  await last;
+}
+
+export function characters(text: string): number {
+  return text.length;
 }

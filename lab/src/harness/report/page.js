@@ -13,6 +13,9 @@
     '#9a6700',
     '#d1242f',
     '#57606a',
+    '#4d2d00',
+    '#116329',
+    '#6639ba',
   ];
   const names = Object.keys(data.contenders);
   const colorOf = contender => COLORS[names.indexOf(contender) % COLORS.length];
@@ -35,7 +38,7 @@
     if (value === null || !Number.isFinite(value)) return '–';
     if (unit === 'µs') return microseconds(value);
     if (unit === 'ms') return microseconds(value * 1000);
-    if (unit === '×' || unit === 'MiB') return `${digits(value)} ${unit}`;
+    if (unit === '×' || unit === 'MiB' || unit === 'MiB/s') return `${digits(value)} ${unit}`;
     return count(value);
   };
 
