@@ -1,7 +1,8 @@
-/** How a call is made once its function's name is known. */
-export type Invoke = (name: string, args: unknown[]) => Promise<unknown>;
+/** The functions of a module as properties: for a name, what makes its calls. */
+type Bind<F> = (name: string) => F;
 
 const NEVER_CALLS = new Set(['then', 'toJSON', 'toString', 'valueOf']);
+const OPTIONS = Symbol('options');
 
 /**
  * An object whose properties are a module's functions, whatever they are called. At first use each becomes an
@@ -10,13 +11,42 @@ const NEVER_CALLS = new Set(['then', 'toJSON', 'toString', 'valueOf']);
  * `then` and symbols are undefined, so that the object can be returned from an async function; `toJSON`, `toString`
  * and `valueOf` too, since whoever prints or logs an object asks for them and would make calls without knowing.
  */
-export function createCallObject(bind: (name: string) => (...args: unknown[]) => unknown): object {
-  const behind = new Proxy(Object.create(null), {
-    get(_, name, receiver) {
-      if (typeof name === 'symbol' || NEVER_CALLS.has(name)) return undefined;
+export function createCallObject(bind: Bind<(...args: unknown[]) => unknown>): object {
+  return Object.create(
+    behind((name, receiver) => {
       const value = bind(name);
       Object.defineProperty(receiver, name, { value, enumerable: true, configurable: true });
       return value;
+    }),
+  );
+}
+
+/**
+ * Makes such objects for options, many and cheaply: `pool.with({ signal })` is written for each request. They share what is
+ * known of the functions; only the options are their own.
+ */
+export function createCallObjects<O>(
+  bind: Bind<(options: O, args: unknown[]) => unknown>,
+): (options: O) => object {
+  const shared = Object.create(
+    behind((name, receiver) => {
+      const fn = bind(name);
+      Object.defineProperty(shared, name, {
+        get(this: { [OPTIONS]: O }) {
+          const options = this[OPTIONS];
+          return (...args: unknown[]) => fn(options, args);
+        },
+      });
+      return (receiver as Record<string, unknown>)[name];
+    }),
+  );
+  return options => Object.create(shared, { [OPTIONS]: { value: options } });
+}
+
+function behind(first: (name: string, receiver: object) => unknown): object {
+  return new Proxy(Object.create(null), {
+    get(_, name, receiver) {
+      return typeof name === 'symbol' || NEVER_CALLS.has(name) ? undefined : first(name, receiver);
     },
     set(_, name) {
       throw new TypeError(`Cannot set \`${String(name)}\`: these are the functions of the task module.`);
@@ -24,5 +54,4 @@ export function createCallObject(bind: (name: string) => (...args: unknown[]) =>
     has: (_, name) => typeof name === 'string' && !NEVER_CALLS.has(name),
     getPrototypeOf: () => null,
   });
-  return Object.create(behind);
 }

@@ -1,6 +1,6 @@
 import { DEFAULT_WINDOW, Inlet, type InletSource } from './call/flow.ts';
 import { CREDIT, STOP } from './call/talk.ts';
-import { createCallObject } from './call-object.ts';
+import { createCallObject, createCallObjects } from './call-object.ts';
 import { Signals } from './cancel.ts';
 import { HotlaneError, isHotlaneError, show } from './errors.ts';
 import { backoffMs } from './fleet/backoff.ts';
@@ -154,6 +154,9 @@ export class LanePool implements Outcomes, FleetOwner {
   readonly sync: object;
   readonly stream: object;
   readonly broadcast: object;
+  readonly #callsWith: (options: CallOptions) => object;
+  readonly #syncCallsWith: (options: SyncOptions) => object;
+  readonly #streamsWith: (options: StreamOptions) => object;
   readonly #options: ResolvedPoolOptions;
   readonly #clock: Clock;
   readonly #placement: Placement;
@@ -217,9 +220,22 @@ export class LanePool implements Outcomes, FleetOwner {
       () => this.#placement.reviewHold(),
     );
     if (this.#placement.window !== null) this.#scheduler.addOutlet(this.#placement.window);
-    this.call = this.#callsWith(null);
-    this.sync = this.#syncWith(null);
-    this.stream = this.#streamsWith(NO_STREAM_OPTIONS);
+    const call = this.#bind((fn, args, given: CallOptions | null) => this.#invoke(fn, args, given, null));
+    const sync = this.#bind((fn, args, given: SyncOptions | null) => this.#block(fn, args, given));
+    const stream = this.#bind((fn, args, given: StreamOptions) => this.#openStream(fn, args, given));
+    // Written out, not `withNo(null, call)`: a step less for each call.
+    this.call = createCallObject(name => {
+      let fn = NOT_NUMBERED;
+      return (...args) => {
+        if (fn < 0) fn = this.#number(name);
+        return this.#invoke(fn, args, null, null);
+      };
+    });
+    this.sync = createCallObject(withNo(null, sync));
+    this.stream = createCallObject(withNo(NO_STREAM_OPTIONS, stream));
+    this.#callsWith = createCallObjects(call);
+    this.#syncCallsWith = createCallObjects(sync);
+    this.#streamsWith = createCallObjects(stream);
     this.broadcast = createCallObject(name => (...args) => {
       const refused = this.#refusal(null, 0);
       if (refused !== null) return Promise.reject(refused.reason);
@@ -235,7 +251,7 @@ export class LanePool implements Outcomes, FleetOwner {
   }
 
   syncWith(options: SyncOptions): object {
-    return this.#syncWith(resolveSyncOptions(options));
+    return this.#syncCallsWith(resolveSyncOptions(options));
   }
 
   streamWith(options: StreamOptions): object {
@@ -306,24 +322,17 @@ export class LanePool implements Outcomes, FleetOwner {
 
   // ---- a call's way in -----------------------------------------------------------------------------------
 
-  #callsWith(options: CallOptions | null): object {
-    return createCallObject(name => {
-      let fn = NOT_NUMBERED; // until its first call: whoever only looks at a property defines nothing
-      return (...args) => {
-        if (fn < 0) fn = this.#number(name);
-        return this.#invoke(fn, args, options, null);
-      };
-    });
-  }
-
-  #syncWith(options: SyncOptions | null): object {
-    return createCallObject(name => {
+  /** For a name, what makes calls of that function: numbered at its first call, since who only looks defines nothing. */
+  #bind<O, R>(
+    make: (fn: number, args: unknown[], options: O) => R,
+  ): (name: string) => (options: O, args: unknown[]) => R {
+    return name => {
       let fn = NOT_NUMBERED;
-      return (...args) => {
+      return (options, args) => {
         if (fn < 0) fn = this.#number(name);
-        return this.#block(fn, args, options);
+        return make(fn, args, options);
       };
-    });
+    };
   }
 
   /** Makes a call, and blocks until it is settled. @returns what the function returns. @throws what it throws */
@@ -380,16 +389,6 @@ export class LanePool implements Outcomes, FleetOwner {
       signal: null,
       timer: null,
     };
-  }
-
-  #streamsWith(options: StreamOptions): object {
-    return createCallObject(name => {
-      let fn = NOT_NUMBERED;
-      return (...args) => {
-        if (fn < 0) fn = this.#number(name);
-        return this.#openStream(fn, args, options);
-      };
-    });
   }
 
   /** Makes a call whose results are a stream. */
@@ -872,6 +871,17 @@ export class LanePool implements Outcomes, FleetOwner {
       `The arguments take ${bytes} bytes; with ${this.#queuedBytes} bytes of unfinished calls that is more than \`maxQueuedBytes\`, ${this.#options.maxQueuedBytes}. The call was not accepted; try later, or raise maxQueuedBytes.`,
     );
   }
+}
+
+/** The same without options to give. */
+function withNo<O, R>(
+  options: O,
+  bind: (name: string) => (options: O, args: unknown[]) => R,
+): (name: string) => (...args: unknown[]) => R {
+  return name => {
+    const make = bind(name);
+    return (...args) => make(options, args);
+  };
 }
 
 /** Why a sync call failed, and on which lane: see `rejectCall`. */
