@@ -278,6 +278,7 @@ export class LanePool implements Outcomes, FleetOwner {
     if (options !== null) {
       call.retries = options.retries ?? 0;
       call.key = options.key;
+      call.priority = options.priority ?? 0;
     }
     try {
       const room = this.#options.maxQueuedBytes - this.#queuedBytes;

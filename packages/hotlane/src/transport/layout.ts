@@ -24,7 +24,8 @@ import type { Greeting } from './handshake.ts';
  *     deadline a double per slot: when its call's time is up, on the pool's clock in ms; 0 for never
  *     started  a double per slot: when its function began, on the pool's clock in ms; written for timed calls only
  *     ended    a double per slot: when it ended
- *     slots    4 words each: STATE, TASK (function index and flags), WHERE (segment and offset), LENGTH
+ *     slots    4 words each: STATE, TASK (function index and flags), WHERE (segment and offset), LENGTH; and behind them
+ *              one more that is always FREE: entries that are to lead nowhere lead there
  *
  *   definitions: the host's log, behind the control block, as bytes
  *   segments:    payload arenas, SharedArrayBuffers of their own; the host allocates, writes and frees
@@ -129,6 +130,8 @@ export class Layout {
   readonly cancel: number;
   readonly serial: number;
   readonly slot0: number;
+  /** The slot that is always FREE. */
+  readonly nowhere: number;
   readonly deadline: number;
   readonly started: number;
   readonly ended: number;
@@ -156,7 +159,8 @@ export class Layout {
     this.cancel = this.ring + 2 * slots;
     this.serial = this.cancel + slots;
     this.slot0 = this.serial + slots;
-    this.deadline = this.slot0 + slots * SLOT_WORDS;
+    this.nowhere = slots;
+    this.deadline = this.slot0 + (slots + 1) * SLOT_WORDS;
     this.started = this.deadline + 2 * slots;
     this.ended = this.started + 2 * slots;
     this.words = this.ended + 2 * slots;
