@@ -282,6 +282,16 @@ describe('a call that goes before others', () => {
     assert.equal(recorder.outcomes.length, 6);
   });
 
+  it('is the next also where those before it have no ranks and are not shown yet', async () => {
+    const { window, hand, ready, run } = ranked();
+    const [a, b] = [hand('a'), hand('b')];
+    const urgent = ready(1, 'urgent');
+    assert.deepEqual(window.recallBehind(urgent), [a, b]);
+    for (const call of [urgent, a, b]) window.hand(call);
+    await null;
+    assert.deepEqual(await run(), ['urgent', 'a', 'b']);
+  });
+
   it('leaves lanes nothing to pass where all was taken back', async () => {
     const { window, publish, ready, control } = ranked();
     for (let i = 0; i < 100; i++) {

@@ -329,15 +329,7 @@ export class SharedWindow implements Window, Sink {
 
   /** Takes a call back that no lane has claimed. It keeps its arguments, so that it can be handed over again. */
   recall(call: Call): boolean {
-    const slot = call.slot;
-    const at = this.#stateAt(slot);
-    const state = atomicLoad(this.#control, at);
-    if (!isUnclaimed(state)) return false;
-    // Against a lane's claim: exactly one of the two compare-and-swaps succeeds.
-    if (atomicCompareExchange(this.#control, at, state, FREE) !== state) return false;
-    if (call.rank !== null) this.#strike(slot);
-    this.#vacateSlot(call, slot);
-    return true;
+    return this.#takeBack(call, call.rank !== null);
   }
 
   /**
@@ -356,7 +348,7 @@ export class SharedWindow implements Window, Sink {
       const other = this.#publishedIn(control[entry], PUBLISHED);
       if (other === null) continue;
       if (!goesBefore(call, other)) break;
-      if (this.recall(other)) back.push(other);
+      if (this.#takeBack(other, true)) back.push(other);
     }
     if (back.length === 0) return back;
     // No entry leads to a call any more: nobody should have to pass them all, nor we look at them again.
@@ -377,7 +369,7 @@ export class SharedWindow implements Window, Sink {
       const other = this.#publishedIn(control[entry], BOUND | (seat << STATUS_BITS));
       if (other === null) continue;
       if (!goesBefore(call, other)) break;
-      if (this.recall(other)) back.push(other);
+      if (this.#takeBack(other, true)) back.push(other);
     }
     if (back.length > 0) this.#owes = true;
     return back.reverse();
@@ -670,6 +662,19 @@ export class SharedWindow implements Window, Sink {
   #publishedIn(slot: number, state: number): Call | null {
     if (!this.#isSlot(slot)) return null;
     return atomicLoad(this.#control, this.#stateAt(slot)) === state ? this.#calls[slot] : null;
+  }
+
+  /** @param strike whether it matters in which order lanes find the next calls */
+  #takeBack(call: Call, strike: boolean): boolean {
+    const slot = call.slot;
+    const at = this.#stateAt(slot);
+    const state = atomicLoad(this.#control, at);
+    if (!isUnclaimed(state)) return false;
+    // Against a lane's claim: exactly one of the two compare-and-swaps succeeds.
+    if (atomicCompareExchange(this.#control, at, state, FREE) !== state) return false;
+    if (strike) this.#strike(slot);
+    this.#vacateSlot(call, slot);
+    return true;
   }
 
   /**
