@@ -113,6 +113,12 @@ export interface CallOptions {
    * with nothing in flight are remembered up to 65,536.
    */
   readonly key?: Key;
+  /**
+   * Calls that wait go in the order of their priorities, the higher first: a whole number from -1,000 to 1,000. Waiting for
+   * one second counts as much as one step, so that no call waits for ever; equals go in the order in which they were
+   * made. What runs is not interrupted, and calls of one `key` stay in order. @default 0
+   */
+  readonly priority?: number;
   /** ArrayBuffers, ports and streams that move to the lane instead of being copied. They detach in the call. */
   readonly transfer?: readonly object[];
 }
@@ -155,6 +161,7 @@ export interface ResolvedPoolOptions {
 const MOST_LANES = 1024;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const MIB = 1024 * 1024;
+const HIGHEST_PRIORITY = 1_000;
 
 const POOL_KEYS = [
   'placement',
@@ -175,9 +182,9 @@ const POOL_KEYS = [
 ];
 const RECYCLE_KEYS = ['afterCalls', 'afterMs', 'heapBytes', 'idleMs'];
 const LANE_KEYS = ['min', 'max', 'lingerMs'];
-const CALL_KEYS = ['signal', 'deadlineMs', 'graceMs', 'idempotent', 'retries', 'key', 'transfer'];
-const SYNC_KEYS = ['deadlineMs', 'graceMs', 'key', 'transfer'];
-const STREAM_KEYS = ['signal', 'deadlineMs', 'graceMs', 'key', 'transfer', 'window'];
+const CALL_KEYS = ['signal', 'deadlineMs', 'graceMs', 'idempotent', 'retries', 'key', 'priority', 'transfer'];
+const SYNC_KEYS = ['deadlineMs', 'graceMs', 'key', 'priority', 'transfer'];
+const STREAM_KEYS = ['signal', 'deadlineMs', 'graceMs', 'key', 'priority', 'transfer', 'window'];
 
 export function refuse(option: string, expected: string, came: unknown): never {
   throw new HotlaneError('OPTION', `Option \`${option}\`: expected ${expected}, got ${show(came)}.`);
@@ -381,6 +388,7 @@ function resolveCommon(options: CallOptions): CallOptions {
   return {
     signal,
     key,
+    priority: integer('priority', options.priority, 0, -HIGHEST_PRIORITY, HIGHEST_PRIORITY),
     transfer: transfer && [...transfer],
     idempotent: options.idempotent === true,
     retries: options.idempotent === true ? integer('retries', options.retries, 2, 0, 1_000) : 0,

@@ -478,6 +478,7 @@ export class LanePool implements Outcomes, FleetOwner {
     if (options !== null) {
       call.retries = options.retries ?? 0;
       call.key = options.key;
+      call.priority = options.priority ?? 0;
     }
     const room = this.#options.maxQueuedBytes - this.#queuedBytes;
     if (!this.#placement.encode(call, args, options?.transfer ?? NO_TRANSFER, room)) {

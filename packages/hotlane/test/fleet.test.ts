@@ -51,6 +51,7 @@ class FakeLane implements Lane {
   room = () => 0;
   hand(): void {}
   recall = () => false;
+  recallBehind = () => [];
   running = () => this.busy;
   isDead = () => false;
   abort(): void {}

@@ -17,6 +17,7 @@ import {
   STARTED,
   STATUS_BITS,
   STATUS_MASK,
+  TAIL,
   type ToLane,
   type WindowMemory,
 } from '../src/transport/layout.ts';
@@ -231,6 +232,111 @@ describe('the window', () => {
       recorder.outcomes.map(({ value }) => value),
       [['again', 1]],
     );
+  });
+});
+
+describe('a call that goes before others', () => {
+  let order = 0;
+  /** A window whose calls have ranks, and what a lane runs of it, in order. */
+  function ranked() {
+    const at = open({ slots: 8 });
+    const ready = (urgency: number, value: unknown) => {
+      const call = at.encode(value);
+      call.rank = { at: -urgency, order: order++ };
+      return call;
+    };
+    const publish = (urgency: number, value: unknown) => {
+      const call = ready(urgency, value);
+      at.window.hand(call);
+      return call;
+    };
+    const run = async () => {
+      const ran: unknown[] = [];
+      laneOn(at.memory, { f: value => ran.push(value) });
+      await flushed();
+      at.window.vacate(at.memory.seat);
+      return ran;
+    };
+    return { ...at, ready, publish, run };
+  }
+
+  it('takes back those behind it, in their order, and none that a lane has', async () => {
+    const { window, publish, ready, setState } = ranked();
+    const [claimed, high, a, b] = [publish(0, 0), publish(2, 1), publish(0, 2), publish(0, 3)];
+    await null;
+    setState(claimed, CLAIMED);
+    assert.deepEqual(window.recallBehind(ready(1, 'urgent')), [a, b]);
+    assert.deepEqual(window.recallBehind(ready(0, 'late')), []);
+    assert.deepEqual(window.handed().sort(), [claimed, high].sort());
+  });
+
+  it('is the next that a lane claims, although others are published anew in the slots that were taken back', async () => {
+    const { window, publish, ready, run, recorder } = ranked();
+    publish(9, 'first');
+    const [a, b, c] = [publish(0, 'a'), publish(0, 'b'), publish(0, 'c')];
+    await null;
+    const urgent = ready(1, 'urgent');
+    assert.deepEqual(window.recallBehind(urgent), [a, b, c]);
+    // Not in the order in which their slots were given up.
+    const most = ready(2, 'most urgent');
+    for (const call of [most, urgent]) window.hand(call);
+    assert.ok(window.recall(most));
+    for (const call of [a, most, b, c]) window.hand(call);
+    assert.deepEqual(await run(), ['first', 'urgent', 'a', 'most urgent', 'b', 'c']);
+    assert.equal(recorder.outcomes.length, 6);
+  });
+
+  it('is the next also where those before it have no ranks and are not shown yet', async () => {
+    const { window, hand, ready, run } = ranked();
+    const [a, b] = [hand('a'), hand('b')];
+    const urgent = ready(1, 'urgent');
+    assert.deepEqual(window.recallBehind(urgent), [a, b]);
+    for (const call of [urgent, a, b]) window.hand(call);
+    await null;
+    assert.deepEqual(await run(), ['urgent', 'a', 'b']);
+  });
+
+  it('leaves lanes nothing to pass where all was taken back', async () => {
+    const { window, publish, ready, control } = ranked();
+    for (let i = 0; i < 100; i++) {
+      for (const call of [publish(i, 'a'), publish(i, 'b')]) assert.ok(call.slot >= 0);
+      await null;
+      assert.equal((control[HEAD] - control[TAIL]) | 0, 2);
+      for (const call of window.recallBehind(ready(i + 1, 'urgent'))) window.discard(call);
+      assert.equal(control[TAIL], control[HEAD]);
+    }
+  });
+
+  it('shortens the window to one more call than lanes run; each that finishes lengthens it', async () => {
+    const { window, publish, ready, run } = ranked();
+    window.serviceMs = 0.1;
+    assert.equal(window.room(), 1 + 5);
+    for (let i = 0; i < 4; i++) publish(0, i);
+    await null;
+    assert.equal(window.recallBehind(ready(1, 'urgent')).length, 4);
+    assert.equal(window.room(), 1 + 1);
+    for (let i = 0; i < 2; i++) publish(0, i);
+    await run();
+    assert.equal(window.room(), 1 + 3);
+    window.serviceMs = 20;
+    assert.equal(window.room(), 1, 'long calls are not published ahead');
+  });
+
+  it('takes back those behind it in the inbox of its lane', async () => {
+    const { window, memory, lane, encode, run } = ranked();
+    const bound = (urgency: number, value: string) => {
+      const call = encode(value);
+      call.lane = lane;
+      call.rank = { at: -urgency, order: order++ };
+      return call;
+    };
+    const [high, a, b] = [bound(2, 'high'), bound(0, 'a'), bound(0, 'b')];
+    for (const call of [high, a, b]) window.handTo(memory.seat, call);
+    await null;
+    const urgent = bound(1, 'urgent');
+    assert.deepEqual(window.recallBehindIn(memory.seat, urgent), [a, b]);
+    for (const call of [urgent, b, a]) window.handTo(memory.seat, call);
+    assert.deepEqual(await run(), ['high', 'urgent', 'b', 'a']);
   });
 });
 

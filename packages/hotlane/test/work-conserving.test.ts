@@ -45,6 +45,26 @@ describe('a free lane', () => {
     }
   });
 
+  it('never idles beside calls of different priorities, those included that are taken back for others', async () => {
+    const lanes = 3;
+    await using pool = tasksPool({ lanes });
+    await until(() => pool.stats().lanes.every(lane => lane.state === 'up'));
+    const wide = new Int32Array(new SharedArrayBuffer(256 * 4));
+    await pool.broadcast.keep(wide);
+    for (let round = 0; round < 60; round++) {
+      const [begun, gate] = [2 * round, 2 * round + 1];
+      if (round % 3 === 0) await sleep(3);
+      const short = Array.from({ length: 50 }, (_, i) => pool.call.add(i, 1));
+      if (round % 2 === 0) await null;
+      const calls = Array.from({ length: lanes }, (_, i) =>
+        pool.with({ priority: (i * round) % 5 }).blockKept(begun, gate),
+      );
+      await until(() => Atomics.load(wide, begun) === lanes);
+      release(wide, gate);
+      await Promise.all([...calls, ...short]);
+    }
+  });
+
   it('takes a single call although the lane that looked for work took another just before', async () => {
     await using pool = tasksPool({ lanes: 2 });
     await until(() => pool.stats().lanes.every(lane => lane.state === 'up'));

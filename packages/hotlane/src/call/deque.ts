@@ -38,6 +38,10 @@ export class Deque<T> {
     return this.#items[this.#head];
   }
 
+  peekLast(): T | undefined {
+    return this.#items[(this.#head + this.#length - 1) & this.#mask];
+  }
+
   /** Keeps only what `keep` says, in the same order. */
   filter(keep: (item: T) => boolean): void {
     const kept: T[] = [];

@@ -36,6 +36,9 @@ export class Call {
   /** It may run on that lane only, and on no other should that be lost: a broadcast. */
   only = false;
   key: Key | undefined = undefined;
+  priority = 0;
+  /** Where it stands among calls that wait; null in a pool that has not seen a priority. */
+  rank: Rank | null = null;
   /** When its time is up, on the pool's clock in milliseconds; 0 for never. */
   deadlineAt = 0;
   /** How many lanes were lost while they held it without having started it. */
@@ -85,6 +88,27 @@ export interface CallTimes {
   queuedAt: number;
   startedAt: number;
   endedAt: number;
+}
+
+/**
+ * One second of waiting counts as much as one step of priority. So of two calls the same goes first however long both
+ * wait, and what a call is compared by never changes.
+ */
+export interface Rank {
+  /** When it was queued, on the pool's clock in milliseconds, less `MS_PER_STEP` for each step of priority. */
+  readonly at: number;
+  /** Of equals the one with less of this goes first. */
+  readonly order: number;
+}
+
+/** The head start that one step of priority gives, in milliseconds. */
+export const MS_PER_STEP = 1_000;
+
+/** Whether one call goes first. One without a rank is older than all ranks, and yields to calls with one until it has its own. */
+export function goesBefore(call: Call, other: Call): boolean {
+  const [a, b] = [call.rank, other.rank];
+  if (a === null || b === null) return a !== null;
+  return a.at < b.at || (a.at === b.at && a.order < b.order);
 }
 
 export interface CallWatch {

@@ -17,6 +17,11 @@ export interface Outlet {
   hand(call: Call): void;
   /** Takes a call back. True: it has not started and never will. False: a lane has it. */
   recall(call: Call): boolean;
+  /**
+   * Takes back the calls that it was handed before they can begin, and that `call` goes before: in their order. None,
+   * where calls are handed over only to begin at once.
+   */
+  recallBehind(call: Call): Call[];
 }
 
 /** One executor, as the host holds it. */

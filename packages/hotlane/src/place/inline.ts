@@ -27,6 +27,7 @@ import { inlineTracker } from './tracker.ts';
 
 const MOST_VALUE_BYTES = 2 ** 30;
 const NOTHING: readonly unknown[] = [];
+const NO_CALLS: Call[] = [];
 const EMPTY_ROOM = emptyRoom();
 const LOG_BYTES = 64 * 1024;
 
@@ -259,6 +260,11 @@ class InlineLane implements Lane, Answers, InvocationHost {
     if (this.#calls[call.slot] !== call || this.#begun[call.slot]) return false;
     this.#release(call);
     return true;
+  }
+
+  /** What it was handed begins in the next turn of the event loop: that is as good as begun. */
+  recallBehind(): Call[] {
+    return NO_CALLS;
   }
 
   running(): number {

@@ -228,6 +228,10 @@ class ThreadLane implements Lane {
     return this.#window.recall(call);
   }
 
+  recallBehind(call: Call): Call[] {
+    return this.state === 'up' ? this.#window.recallBehindIn(this.#seat, call) : [];
+  }
+
   running(): number {
     return this.#gone ? 0 : this.#window.running(this.#seat);
   }

@@ -1,39 +1,41 @@
-import { Deque } from '../call/deque.ts';
 import type { Call } from '../lane/call.ts';
 import type { Clock } from '../lane/clock.ts';
 import type { Lane, Outlet } from '../lane/lane.ts';
+import { CallQueue } from './call-queue.ts';
 import { Keys } from './keys.ts';
-
-/** Cancelled calls may fill this much of the queue, beyond the live ones, before they are cleared out. */
-const MOST_STALE = 1024;
+import { Ranks } from './ranks.ts';
 
 /**
  * Decides which outlet takes the next call. The queue is the authority: a call is handed over only while an
  * outlet has room, in order, and can be taken back until it was started.
  *
  * An outlet is a lane that is pushed to, or a window that several lanes pull from; the scheduler knows no other
- * difference. It has no clock, no timers, and does nothing by itself.
+ * difference. It has no timers, and does nothing by itself.
+ *
+ * Until a call has a priority, none has a rank: calls go in the order in which they come, and the clock is not read.
+ * From then on each call has one, and one that goes before calls which were handed over and have not begun takes
+ * their place.
  */
 export class Scheduler {
-  readonly #chance: Pick<Clock, 'random'>;
+  readonly #clock: Pick<Clock, 'now' | 'random'>;
   readonly #outlets: Outlet[] = [];
-  readonly #queue = new Deque<Call>();
-  /** Calls in the queue that were not cancelled. */
-  #waiting = 0;
+  readonly #queue = new CallQueue();
   /** Calls for one lane only, while it has no room. */
-  readonly #bound = new Map<Lane, Deque<Call>>();
+  readonly #bound = new Map<Lane, CallQueue>();
   #boundWaiting = 0;
   #boundFirst = false;
   readonly #keys = new Keys();
+  /** Null until a call has a priority. */
+  #ranks: Ranks | null = null;
 
-  /** @param chance breaks ties between outlets */
-  constructor(chance: Pick<Clock, 'random'>) {
-    this.#chance = chance;
+  /** @param clock says when calls with priorities were queued, and breaks ties between outlets */
+  constructor(clock: Pick<Clock, 'now' | 'random'>) {
+    this.#clock = clock;
   }
 
   /** How many calls wait in the queue. */
   get waiting(): number {
-    return this.#waiting + this.#boundWaiting;
+    return this.#queue.waiting + this.#boundWaiting;
   }
 
   /** Calls that wait for another of their key: more lanes would not help them. */
@@ -58,6 +60,17 @@ export class Scheduler {
 
   /** Takes a new call, and hands it over at once if it may. */
   submit(call: Call): void {
+    if (this.#ranks !== null) call.rank = this.#ranks.ofNew(call, this.#clock.now());
+    else if (call.priority !== 0) {
+      this.#startRanking(call);
+      this.#take(call);
+      this.#pumpQueue();
+      return;
+    }
+    this.#take(call);
+  }
+
+  #take(call: Call): void {
     if (call.key === undefined || this.#keys.admit(call)) this.#letGo(call);
   }
 
@@ -73,27 +86,38 @@ export class Scheduler {
   }
 
   #letGo(call: Call): void {
+    // It may have waited for another of its key since before there were ranks.
+    if (call.rank === null) this.#ranks?.rankOld([call]);
     if (call.lane !== null) {
       this.#submitTo(call.lane, call);
       return;
     }
-    const outlet = this.#waiting === 0 ? this.#choose() : null;
-    if (outlet !== null) {
-      handOver(call, outlet);
+    if (this.#ranks !== null) {
+      this.#makeWay(call);
+      this.#queue.push(call);
+      this.#pumpQueue();
       return;
     }
-    call.queued = true;
-    this.#waiting++;
-    this.#queue.push(call);
+    const outlet = this.#queue.waiting === 0 ? this.#choose() : null;
+    if (outlet !== null) handOver(call, outlet);
+    else this.#queue.push(call);
   }
 
-  /** Takes calls back from a lane that was lost; any other may run them, and they come before all that wait. */
+  /**
+   * Takes calls back from a lane that was lost; any other may run them. They go before all that wait; where calls have
+   * ranks, where theirs say, which is before all that were made after them and are no more urgent.
+   */
   requeue(calls: readonly Call[]): void {
     for (let i = calls.length - 1; i >= 0; i--) {
-      calls[i].lane = null;
-      calls[i].queued = true;
-      this.#waiting++;
-      this.#queue.unshift(calls[i]);
+      const call = calls[i];
+      call.lane = null;
+      if (this.#ranks === null) {
+        this.#queue.unshift(call);
+        continue;
+      }
+      this.#ranks.rankOld([call]);
+      this.#makeWay(call);
+      this.#queue.push(call);
     }
     this.pump();
   }
@@ -103,12 +127,16 @@ export class Scheduler {
     // Calls for one lane and calls for any want the same room: they go first in turn, so that neither starves.
     this.#boundFirst = !this.#boundFirst;
     if (this.#boundFirst) this.#pumpBound();
-    while (this.#waiting > 0) {
+    this.#pumpQueue();
+    if (!this.#boundFirst) this.#pumpBound();
+  }
+
+  #pumpQueue(): void {
+    while (this.#queue.waiting > 0) {
       const outlet = this.#choose();
       if (outlet === null) break;
-      handOver(this.#next(), outlet);
+      handOver(this.#queue.next(), outlet);
     }
-    if (!this.#boundFirst) this.#pumpBound();
   }
 
   /** Takes a call back that has not started: true, and it never will. False: a lane has it. */
@@ -118,22 +146,17 @@ export class Scheduler {
       this.#keys.recall(call);
       return true;
     }
-    call.queued = false;
-    if (call.lane !== null) {
+    if (call.lane === null) this.#queue.recall(call);
+    else {
       this.#boundWaiting--;
-      const queue = this.#bound.get(call.lane);
-      if (queue !== undefined && queue.length > 2 * this.#boundWaiting + MOST_STALE) queue.filter(isQueued);
-      return true;
+      this.#bound.get(call.lane)!.recall(call);
     }
-    this.#waiting--;
-    if (this.#queue.length > 2 * this.#waiting + MOST_STALE) this.#queue.filter(isQueued);
     return true;
   }
 
   /** Empties the queue: all calls that wait in it, in order. */
   takeAll(): Call[] {
-    const calls: Call[] = [];
-    while (this.#waiting > 0) calls.push(this.#next());
+    const calls = this.#queue.takeAll();
     for (const lane of [...this.#bound.keys()]) calls.push(...this.takeBound(lane));
     calls.push(...this.#keys.takeAll());
     return calls;
@@ -151,24 +174,32 @@ export class Scheduler {
     const queue = this.#bound.get(lane);
     if (queue === undefined) return [];
     this.#bound.delete(lane);
-    const calls: Call[] = [];
-    for (let call = queue.shift(); call !== undefined; call = queue.shift()) {
-      if (!call.queued) continue;
-      call.queued = false;
-      this.#boundWaiting--;
-      calls.push(call);
-    }
-    return calls;
+    this.#boundWaiting -= queue.waiting;
+    return queue.takeAll();
   }
 
-  #next(): Call {
-    for (;;) {
-      const call = this.#queue.shift()!;
-      if (!call.queued) continue; // it was recalled
-      call.queued = false;
-      this.#waiting--;
-      return call;
+  /** The first call with a priority has come: gives ranks to it, to all that wait, and to what can be taken back. */
+  #startRanking(first: Call): void {
+    const now = this.#clock.now();
+    const ranks = new Ranks(now);
+    this.#ranks = ranks;
+    first.rank = ranks.ofNew(first, now);
+    const published = this.#outlets.flatMap(outlet => outlet.recallBehind(first));
+    for (const queue of [this.#queue, ...this.#bound.values()]) {
+      const calls = queue === this.#queue ? [...published, ...queue.takeAll()] : queue.takeAll();
+      ranks.rankOld(calls);
+      for (const call of calls) queue.push(call);
     }
+  }
+
+  /** Takes back what was handed over and has not begun, as far as `call` goes before it. */
+  #makeWay(call: Call): void {
+    for (const outlet of this.#outlets) this.#putBack(outlet.recallBehind(call), this.#queue);
+  }
+
+  #putBack(calls: readonly Call[], queue: CallQueue): void {
+    if (calls.length > 0) this.#ranks!.rankOld(calls);
+    for (let i = calls.length - 1; i >= 0; i--) queue.push(calls[i]);
   }
 
   /** The outlet with the most room; among equals one at random, so that none is starved by its index. */
@@ -182,25 +213,26 @@ export class Scheduler {
       const room = outlet.room();
       if (room <= 0 || room < most) continue;
       equals = room > most ? 1 : equals + 1;
-      if (room > most || this.#chance.random() * equals < 1) best = outlet;
+      if (room > most || this.#clock.random() * equals < 1) best = outlet;
       most = room;
     }
     return best;
   }
 
   #submitTo(lane: Lane, call: Call): void {
+    const back = this.#ranks === null ? NONE : lane.recallBehind(call);
     let queue = this.#bound.get(lane);
     if (queue === undefined) {
-      if (lane.room() > 0) {
+      if (back.length === 0 && lane.room() > 0) {
         handOver(call, lane);
         return;
       }
-      queue = new Deque();
+      queue = new CallQueue();
       this.#bound.set(lane, queue);
     }
-    call.queued = true;
-    this.#boundWaiting++;
+    this.#putBack(back, queue);
     queue.push(call);
+    this.#boundWaiting += back.length + 1;
     // Those before it may all have been recalled: then nothing else would ever look at this queue.
     if (lane.room() > 0) this.#pumpTo(lane);
   }
@@ -211,22 +243,17 @@ export class Scheduler {
 
   #pumpTo(lane: Lane): void {
     const queue = this.#bound.get(lane)!;
-    while (queue.length > 0 && lane.room() > 0) {
-      const call = queue.shift()!;
-      if (!call.queued) continue;
-      call.queued = false;
+    while (queue.waiting > 0 && lane.room() > 0) {
       this.#boundWaiting--;
-      handOver(call, lane);
+      handOver(queue.next(), lane);
     }
-    if (queue.length === 0) this.#bound.delete(lane);
+    if (queue.waiting === 0) this.#bound.delete(lane);
   }
 }
+
+const NONE: readonly Call[] = [];
 
 function handOver(call: Call, outlet: Outlet): void {
   call.outlet = outlet;
   outlet.hand(call);
-}
-
-function isQueued(call: Call): boolean {
-  return call.queued;
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../lane/clock.ts';
+import { Heap } from '../schedule/heap.ts';
 import type { Random } from './random.ts';
 
 interface Event {
@@ -14,8 +15,7 @@ interface Event {
  */
 export class SimClock implements Clock {
   readonly #random: Random;
-  /** A binary heap, the earliest on top. */
-  readonly #heap: Event[] = [];
+  readonly #planned = new Heap<Event>(before);
   #now = 1_000;
   #live = 0;
 
@@ -47,7 +47,7 @@ export class SimClock implements Clock {
   after(ms: number, run: () => void): Event {
     const event = { at: this.#now + Math.max(0, ms), order: this.#random.next(), run };
     this.#live++;
-    this.#push(event);
+    this.#planned.push(event);
     return event;
   }
 
@@ -59,7 +59,7 @@ export class SimClock implements Clock {
   /** Goes to the next event and runs it; false when none is planned. */
   step(): boolean {
     for (;;) {
-      const event = this.#pop();
+      const event = this.#planned.pop();
       if (event === undefined) return false;
       if (event.run === null) continue;
       const { run } = event;
@@ -69,36 +69,6 @@ export class SimClock implements Clock {
       run();
       return true;
     }
-  }
-
-  #push(event: Event): void {
-    const heap = this.#heap;
-    let at = heap.push(event) - 1;
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
-      if (!before(event, heap[parent])) break;
-      heap[at] = heap[parent];
-      at = parent;
-    }
-    heap[at] = event;
-  }
-
-  #pop(): Event | undefined {
-    const heap = this.#heap;
-    const top = heap[0];
-    const last = heap.pop();
-    if (heap.length === 0 || last === undefined) return top;
-    let at = 0;
-    for (;;) {
-      let child = 2 * at + 1;
-      if (child >= heap.length) break;
-      if (child + 1 < heap.length && before(heap[child + 1], heap[child])) child++;
-      if (!before(heap[child], last)) break;
-      heap[at] = heap[child];
-      at = child;
-    }
-    heap[at] = last;
-    return top;
   }
 }
 

@@ -1,5 +1,5 @@
 import { HotlaneError } from '../errors.ts';
-import { type Call, NOWHERE } from '../lane/call.ts';
+import { type Call, goesBefore, NOWHERE } from '../lane/call.ts';
 import type { Demand, Lane, LaneEvents, LaneState, Outcomes, Placement, Window } from '../lane/lane.ts';
 import type { Random } from './random.ts';
 import type { SimClock } from './sim-clock.ts';
@@ -88,6 +88,7 @@ export class SimPlacement implements Placement, Window {
   encode(call: Call): boolean {
     call.length = 8;
     this.accepted.add(call);
+    this.witness.event('made', call, 0);
     return true;
   }
 
@@ -169,6 +170,10 @@ export class SimPlacement implements Placement, Window {
     this.withdraw(call);
     this.witness.event('recalled', call, 0);
     return true;
+  }
+
+  recallBehind(call: Call): Call[] {
+    return this.published.filter(other => goesBefore(call, other)).filter(other => this.recall(other));
   }
 
   laneOf(call: Call): Lane | null {
@@ -262,6 +267,10 @@ export class SimLane implements Lane {
     this.#inbox.splice(at, 1);
     this.#placement.withdraw(call);
     return true;
+  }
+
+  recallBehind(call: Call): Call[] {
+    return this.#inbox.filter(other => goesBefore(call, other)).filter(other => this.recall(other));
   }
 
   running(): number {

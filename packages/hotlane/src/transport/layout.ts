@@ -28,7 +28,8 @@ import type { Greeting } from './handshake.ts';
  *     started  a double per slot: when its function began, on the pool's clock in ms; written for timed calls only
  *     ended    a double per slot: when it ended
  *     window   a word per slot: of a call whose results are a stream, how many may be on the way
- *     slots    4 words each: STATE, TASK (function index and flags), WHERE (segment and offset), LENGTH
+ *     slots    4 words each: STATE, TASK (function index and flags), WHERE (segment and offset), LENGTH; and behind them
+ *              one more that is always FREE: entries that are to lead nowhere lead there
  *
  *   definitions: the host's log, behind the control block, as bytes
  *   segments:    payload arenas, SharedArrayBuffers of their own; the host allocates, writes and frees
@@ -144,6 +145,8 @@ export class Layout {
   readonly cancel: number;
   readonly serial: number;
   readonly slot0: number;
+  /** The slot that is always FREE. */
+  readonly nowhere: number;
   readonly deadline: number;
   readonly started: number;
   readonly ended: number;
@@ -172,7 +175,8 @@ export class Layout {
     this.cancel = this.ring + 2 * slots;
     this.serial = this.cancel + slots;
     this.slot0 = this.serial + slots;
-    this.deadline = this.slot0 + slots * SLOT_WORDS;
+    this.nowhere = slots;
+    this.deadline = this.slot0 + (slots + 1) * SLOT_WORDS;
     this.started = this.deadline + 2 * slots;
     this.ended = this.started + 2 * slots;
     this.window = this.ended + 2 * slots;

@@ -7,7 +7,7 @@ import { HeapSink, type Memory, memoryOver, type Room, type Sink } from '../call
 import type { CodecPlatform } from '../call/platform.ts';
 import { NO_CALL, readTalk, type TalkEntry, type TalkMessage, TalkWriter } from '../call/talk.ts';
 import { HotlaneError, notCloneable } from '../errors.ts';
-import { type Call, NOWHERE } from '../lane/call.ts';
+import { type Call, goesBefore, NOWHERE } from '../lane/call.ts';
 import type { Clock } from '../lane/clock.ts';
 import type { Demand, Lane, Outcomes, Window } from '../lane/lane.ts';
 import { Arena } from './arena.ts';
@@ -116,14 +116,17 @@ export class SharedWindow implements Window, Sink {
   readonly #definitions: DefinitionWriter;
   readonly #encoder: Encoder;
   readonly #calls: (Call | null)[];
+  /** By slot: where in the control block its last entry is, in the ring or in an inbox. */
+  readonly #entries: Int32Array;
   /** Slots that are FREE: a stack, so that warm ones are used again. */
   readonly #free: Int32Array;
   #freeCount: number;
   readonly #seats: (Seat | null)[] = [];
   /** How many calls the lanes can run at once, as the fleet last said. */
   #capacity = 0;
-  /** How many more calls may be published than the lanes can run. */
+  /** How many more calls may be published than the lanes can run; and how many when none was taken back lately. */
   #ahead = MOST_AHEAD;
+  #mostAhead = MOST_AHEAD;
   #serviceMs = 0;
   /** Calls in the window, lane-bound ones left out. */
   #held = 0;
@@ -134,6 +137,8 @@ export class SharedWindow implements Window, Sink {
   #fresh = 0;
   #freshInboxes = 0;
   #flushing = false;
+  /** Calls that lanes could see were taken back, so what is handed over in their stead is shown without delay. */
+  #owes = false;
   readonly #flush: () => void;
   /** While arguments are encoded that outgrew their page: the run of pages that they are in now. */
   #run: { segment: number; start: number } | null = null;
@@ -191,12 +196,14 @@ export class SharedWindow implements Window, Sink {
       return call.talk.refer(value);
     };
     this.#calls = new Array(layout.slots).fill(null);
+    this.#entries = new Int32Array(layout.slots);
     this.#free = new Int32Array(layout.slots);
     for (let i = 0; i < layout.slots; i++) this.#free[i] = layout.slots - 1 - i;
     this.#freeCount = layout.slots;
     for (let i = 0; i < layout.seats; i++) this.#seats.push(null);
     this.#flush = () => {
       this.#flushing = false;
+      this.#owes = false;
       this.#show();
     };
   }
@@ -311,7 +318,9 @@ export class SharedWindow implements Window, Sink {
     this.#held++;
     const { ring, ringMask } = this.#layout;
     if (((this.#head - this.#tail) | 0) > ringMask) this.#passEntries();
-    this.#control[ring + (this.#head & ringMask)] = slot;
+    const entry = ring + (this.#head & ringMask);
+    this.#control[entry] = slot;
+    this.#entries[slot] = entry;
     this.#head = (this.#head + 1) | 0;
     this.#fresh++;
     this.#flushSoon();
@@ -328,7 +337,9 @@ export class SharedWindow implements Window, Sink {
   handTo(seat: number, call: Call): void {
     const slot = this.#fill(call, BOUND | (seat << STATUS_BITS));
     const holder = this.#seats[seat]!;
-    this.#control[this.#layout.inbox(seat) + (holder.inboxHead & this.#layout.inboxMask)] = slot;
+    const entry = this.#layout.inbox(seat) + (holder.inboxHead & this.#layout.inboxMask);
+    this.#control[entry] = slot;
+    this.#entries[slot] = entry;
     holder.inboxHead = (holder.inboxHead + 1) | 0;
     this.#freshInboxes++;
     this.#flushSoon();
@@ -336,14 +347,50 @@ export class SharedWindow implements Window, Sink {
 
   /** Takes a call back that no lane has claimed. It keeps its arguments, so that it can be handed over again. */
   recall(call: Call): boolean {
-    const slot = call.slot;
-    const at = this.#stateAt(slot);
-    const state = atomicLoad(this.#control, at);
-    if (!isUnclaimed(state)) return false;
-    // Against a lane's claim: exactly one of the two compare-and-swaps succeeds.
-    if (atomicCompareExchange(this.#control, at, state, FREE) !== state) return false;
-    this.#vacateSlot(call, slot);
-    return true;
+    return this.#takeBack(call, call.rank !== null);
+  }
+
+  /**
+   * Takes back the published calls that `call` goes before. The ring is in order, so it looks from the end, and only as
+   * far as it must. Afterwards less is published ahead, until calls have finished: so however many urgent calls come,
+   * no more calls are taken back than have finished, and one for each lane each time.
+   */
+  recallBehind(call: Call): Call[] {
+    const { ring, ringMask } = this.#layout;
+    const control = this.#control;
+    const tail = atomicLoad(control, TAIL);
+    const back: Call[] = [];
+    let at = this.#head;
+    for (; at !== tail; at = (at - 1) | 0) {
+      const entry = ring + ((at - 1) & ringMask);
+      const other = this.#publishedIn(control[entry], PUBLISHED);
+      if (other === null) continue;
+      if (!goesBefore(call, other)) break;
+      if (this.#takeBack(other, true)) back.push(other);
+    }
+    if (back.length === 0) return back;
+    // No entry leads to a call any more: nobody should have to pass them all, nor we look at them again.
+    if (at === tail) atomicCompareExchange(control, TAIL, tail, atomicLoad(control, HEAD));
+    this.#ahead = Math.min(this.#mostAhead, this.#readyAhead());
+    this.#owes = true;
+    return back.reverse();
+  }
+
+  /** The same for the calls in a seat's inbox. */
+  recallBehindIn(seat: number, call: Call): Call[] {
+    const control = this.#control;
+    const { inboxMask } = this.#layout;
+    const tail = atomicLoad(control, this.#layout.seat(seat) + INBOX_TAIL);
+    const back: Call[] = [];
+    for (let at = this.#seats[seat]!.inboxHead; at !== tail; at = (at - 1) | 0) {
+      const entry = this.#layout.inbox(seat) + ((at - 1) & inboxMask);
+      const other = this.#publishedIn(control[entry], BOUND | (seat << STATUS_BITS));
+      if (other === null) continue;
+      if (!goesBefore(call, other)) break;
+      if (this.#takeBack(other, true)) back.push(other);
+    }
+    if (back.length > 0) this.#owes = true;
+    return back.reverse();
   }
 
   /** Tells the function that runs a call to stop. */
@@ -432,8 +479,15 @@ export class SharedWindow implements Window, Sink {
   set serviceMs(serviceMs: number) {
     this.#serviceMs = serviceMs;
     if (serviceMs === 0) return;
-    const least = serviceMs < LONGEST_READY_MS ? 1 : 0;
-    this.#ahead = Math.min(MOST_AHEAD, Math.floor(Math.max(least, AHEAD_MS / serviceMs) * this.#capacity));
+    const inTime = Math.floor((AHEAD_MS / serviceMs) * this.#capacity);
+    const most = Math.min(MOST_AHEAD, Math.max(this.#readyAhead(), inTime));
+    this.#ahead = this.#ahead < this.#mostAhead ? Math.min(this.#ahead, most) : most;
+    this.#mostAhead = most;
+  }
+
+  /** One call for each that lanes run, so that none waits for the host after each; none where calls are long. */
+  #readyAhead(): number {
+    return this.#serviceMs < LONGEST_READY_MS ? this.#capacity : 0;
   }
 
   get serviceMs(): number {
@@ -660,7 +714,10 @@ export class SharedWindow implements Window, Sink {
    * the burst together, when the host's present turn of code is over.
    */
   #flushSoon(): void {
-    if (this.#flushing) return;
+    if (this.#flushing) {
+      if (this.#owes) this.#show();
+      return;
+    }
     this.#flushing = true;
     this.#show();
     soon(this.#flush);
@@ -690,6 +747,35 @@ export class SharedWindow implements Window, Sink {
       const spinning = this.#bells.spinning();
       if (fresh > spinning && this.#bells.wake(fresh - spinning)) this.#loop.onRung();
     }
+  }
+
+  /** The call that an entry leads to, if lanes may claim it there. */
+  #publishedIn(slot: number, state: number): Call | null {
+    if (!this.#isSlot(slot)) return null;
+    return atomicLoad(this.#control, this.#stateAt(slot)) === state ? this.#calls[slot] : null;
+  }
+
+  /** @param strike whether it matters in which order lanes find the next calls */
+  #takeBack(call: Call, strike: boolean): boolean {
+    const slot = call.slot;
+    const at = this.#stateAt(slot);
+    const state = atomicLoad(this.#control, at);
+    if (!isUnclaimed(state)) return false;
+    // Against a lane's claim: exactly one of the two compare-and-swaps succeeds.
+    if (atomicCompareExchange(this.#control, at, state, FREE) !== state) return false;
+    if (strike) this.#strike(slot);
+    this.#vacateSlot(call, slot);
+    return true;
+  }
+
+  /**
+   * Lets a slot's entry lead nowhere: the next call in that slot must not be found there, before those that it goes
+   * behind. A lane that has read the entry already may still find it, a little early.
+   */
+  #strike(slot: number): void {
+    const entry = this.#entries[slot];
+    // Otherwise it was passed, and is another's by now.
+    if (this.#control[entry] === slot) this.#control[entry] = this.#layout.nowhere;
   }
 
   /** The ring is full of entries that nobody has passed: passes those that lead to nothing published. */
@@ -729,7 +815,9 @@ export class SharedWindow implements Window, Sink {
     }
     this.#tail = this.#head;
     for (const slot of waiting) {
-      control[ring + (this.#head & ringMask)] = slot;
+      const entry = ring + (this.#head & ringMask);
+      control[entry] = slot;
+      this.#entries[slot] = entry;
       this.#head = (this.#head + 1) | 0;
       atomicStore(control, this.#stateAt(slot), PUBLISHED);
       this.#fresh++;
@@ -799,6 +887,7 @@ export class SharedWindow implements Window, Sink {
       }
     }
     seat.lane.calls++;
+    if (this.#ahead < this.#mostAhead) this.#ahead++;
     const { slot } = call;
     if (call.times !== null) {
       // Written by the lane before the answer was shown.

@@ -42,12 +42,19 @@ class Run implements SimWitness {
   readonly #mostAccepted: number;
   readonly #trace: string[] = [];
   readonly #numbers = new Map<Call, number>();
+  /** Half of the pools use priorities, after a while. */
+  readonly #prioritizes: boolean;
+  /** By call, for those made since the first that had a priority: what it should go by. */
+  readonly #dueAt = new Map<Call, number>();
   readonly #starts = new Map<Call, number>();
   readonly #idempotent = new Set<Call>();
   readonly #signals: AbortController[] = [];
   /** Where calls with keys run, and by key where the last one finished. */
   readonly #running = new Map<Call, SimLane>();
   readonly #lastLanes = new Map<unknown, SimLane>();
+  /** The call that was made last, and whether one has had a priority. */
+  #made: Call | null = null;
+  #anyPriority = false;
   #calls = 0;
   #unsettled = 0;
   #settledTwice = 0;
@@ -65,6 +72,7 @@ class Run implements SimWitness {
     const maxQueue = random.chance(0.3) ? random.below(30) : Number.POSITIVE_INFINITY;
     // As many as lanes can run, and what lanes on their way out (twice as many, at the most) still run.
     this.#mostAccepted = maxQueue + 3 * maxLanes;
+    this.#prioritizes = random.chance(0.5);
     const deadly = random.chance(0.8);
     const habits: SimHabits = {
       startMs: 20,
@@ -149,22 +157,37 @@ class Run implements SimWitness {
     const random = this.#random;
     let call = this.#pool.call as Record<string, () => Promise<unknown>>;
     const dice = random.next();
+    const priority = this.#prioritizes && this.#calls > 50 && random.chance(0.3) ? random.below(5) - 2 : 0;
     if (dice < 0.05) {
       const stop = new AbortController();
       this.#signals.push(stop);
       const key = this.#someKey(0.3);
-      call = this.#pool.with({ signal: stop.signal, graceMs: random.below(50), key }) as typeof call;
+      call = this.#pool.with({
+        signal: stop.signal,
+        graceMs: random.below(50),
+        key,
+        priority,
+      }) as typeof call;
     } else if (dice < 0.1) {
-      call = this.#pool.with({ deadlineMs: random.below(40), key: this.#someKey(0.3) }) as typeof call;
+      const key = this.#someKey(0.3);
+      call = this.#pool.with({ deadlineMs: random.below(40), key, priority }) as typeof call;
     } else if (dice < 0.2) {
       const stop = new AbortController();
       if (random.chance(0.3)) this.#signals.push(stop);
       const key = this.#someKey(0.3);
-      call = this.#pool.with({ idempotent: true, retries: 2, signal: stop.signal, key }) as typeof call;
+      const { signal } = stop;
+      call = this.#pool.with({ idempotent: true, retries: 2, signal, key, priority }) as typeof call;
     } else if (dice < 0.4) {
-      call = this.#pool.with({ key: this.#someKey(1) }) as typeof call;
+      call = this.#pool.with({ key: this.#someKey(1), priority }) as typeof call;
+    } else if (priority !== 0) {
+      call = this.#pool.with({ priority }) as typeof call;
     }
+    this.#made = null;
+    const madeAt = this.#clock.now();
     this.#watch(call.f());
+    if (this.#made === null) return; // it was refused
+    this.#anyPriority ||= priority !== 0;
+    if (this.#anyPriority) this.#dueAt.set(this.#made, madeAt - 1_000 * priority);
   }
 
   #someKey(often: number): string | undefined {
@@ -299,7 +322,29 @@ class Run implements SimWitness {
     this.#running.set(call, lane!);
   }
 
+  /**
+   * A lane claims a call from the window: none that could run as well, waiting or published, may go before it. Priorities
+   * are steps of a second and the whole run takes some, so that both orders come up between calls of any two priorities.
+   */
+  #checkOrder(call: Call): void {
+    const due = this.#dueAt.get(call);
+    if (due === undefined) return;
+    for (const other of this.#placement.accepted) {
+      const status = this.#placement.held.get(other)?.status;
+      if (other.lane !== null || other.key !== undefined || !(other.queued || status === 'published'))
+        continue;
+      const otherDue = this.#dueAt.get(other) ?? Number.POSITIVE_INFINITY;
+      if (otherDue < due) {
+        this.#fail(
+          `call ${this.#numbers.get(call)} is claimed, and call ${this.#numbers.get(other)} goes before it by ${due - otherDue} ms`,
+        );
+      }
+    }
+  }
+
   event(what: string, call: Call | null, lane: number): void {
+    if (call !== null && what === 'made') this.#made = call;
+    if (call !== null && what === 'claimed' && call.lane === null) this.#checkOrder(call);
     if (what === 'answers') this.#lastProgress = this.#clock.now();
     if (what === 'dies') this.#lanesLost++;
     if (what === 'answers' && call?.key !== undefined)
