@@ -133,6 +133,8 @@ export interface Pool<M extends TaskModule> extends AsyncDisposable {
 const MOST_LOSSES = 3;
 const NO_TRANSFER: readonly object[] = [];
 const NOT_NUMBERED = -1;
+/** How often a blocked thread looks whether its lanes live, in milliseconds. */
+const LOOK_MS = 20;
 const NO_STREAM_OPTIONS: StreamOptions = {};
 /** The other end of a stream whose call was not accepted. */
 const NOBODY: InletSource = { credit() {}, stop: () => Promise.resolve() };
@@ -189,6 +191,8 @@ export class LanePool implements Outcomes, FleetOwner {
   #onDrained: (() => void) | null = null;
   /** Its lanes are on their way out: somebody waits for that. */
   #isEnding = false;
+  /** When it looked at its lanes last while blocked. */
+  #lookedAt = 0;
   #closing: Promise<void> | null = null;
   #destroying: Promise<void> | null = null;
 
@@ -368,6 +372,9 @@ export class LanePool implements Outcomes, FleetOwner {
 
   /** Does what events would do, for which the thread has no time. */
   #lookWhileBlocked(call: Call): void {
+    const now = this.#clock.now();
+    if (now - this.#lookedAt < LOOK_MS) return;
+    this.#lookedAt = now;
     const lane = this.#laneOf(call);
     const lost = lane?.isDead() === true;
     this.#fleet.lookAtLanes();

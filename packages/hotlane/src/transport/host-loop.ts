@@ -126,7 +126,10 @@ export class HostLoop {
 
   /** Looks for a while without sleeping, if a core is left for that and it has paid lately. */
   #spin(isDone: () => boolean): boolean {
-    if (this.#lanesAwake() >= this.#turns.cores || !this.#blockedPatience.take()) return isDone();
+    // A lane that had to be rung may be woken on this very core.
+    const rang = this.#rang;
+    this.#rang = false;
+    if (rang || this.#lanesAwake() >= this.#turns.cores || !this.#blockedPatience.take()) return isDone();
     const until = this.#clock.now() + SPIN_MS;
     do {
       for (let i = 0; i < SPINS_PER_LOOK; i++) {
