@@ -93,6 +93,8 @@ export const MOST_AHEAD = 1024;
 const AHEAD_MS = 0.5;
 /** Up to this run time a lane finds a next call ready, so that it does not wait for the host after each. */
 const LONGEST_READY_MS = 10;
+/** How many calls may be taken back for each that finishes. */
+const EARNED = 2;
 const NO_SIDE: readonly object[] = [];
 
 /**
@@ -127,6 +129,8 @@ export class SharedWindow implements Window, Sink {
   /** How many more calls may be published than the lanes can run; and how many when none was taken back lately. */
   #ahead = MOST_AHEAD;
   #mostAhead = MOST_AHEAD;
+  /** How many of those it may be from the next answer on: taking back costs as many, an answer earns `EARNED`. */
+  #credit = MOST_AHEAD;
   #serviceMs = 0;
   /** Calls in the window, lane-bound ones left out. */
   #held = 0;
@@ -352,8 +356,9 @@ export class SharedWindow implements Window, Sink {
 
   /**
    * Takes back the published calls that `call` goes before. The ring is in order, so it looks from the end, and only as
-   * far as it must. Afterwards less is published ahead, until calls have finished: so however many urgent calls come,
-   * no more calls are taken back than have finished, and one for each lane each time.
+   * far as it must. Until the next answer no more is published than keeps lanes busy, so that the rest of a burst of
+   * urgent calls finds nothing to take back; from then on less than before. So however many urgent calls come, no more
+   * calls are taken back than `EARNED` for each that has finished, and one for each lane each time.
    */
   recallBehind(call: Call): Call[] {
     const { ring, ringMask } = this.#layout;
@@ -372,6 +377,7 @@ export class SharedWindow implements Window, Sink {
     // No entry leads to a call any more: nobody should have to pass them all, nor we look at them again.
     if (at === tail) atomicCompareExchange(control, TAIL, tail, atomicLoad(control, HEAD));
     this.#ahead = Math.min(this.#mostAhead, this.#readyAhead());
+    this.#credit = Math.max(this.#ahead, Math.min(this.#credit, this.#mostAhead) - back.length);
     this.#owes = true;
     return back.reverse();
   }
@@ -887,7 +893,7 @@ export class SharedWindow implements Window, Sink {
       }
     }
     seat.lane.calls++;
-    if (this.#ahead < this.#mostAhead) this.#ahead++;
+    if (this.#ahead < this.#mostAhead) this.#earn();
     const { slot } = call;
     if (call.times !== null) {
       // Written by the lane before the answer was shown.
@@ -899,6 +905,11 @@ export class SharedWindow implements Window, Sink {
     this.discard(call);
     this.#outcomes.settle(call, failed, value, seat.lane);
     this.#outcomes.finished(call, seat.lane);
+  }
+
+  #earn(): void {
+    this.#credit = Math.min(this.#mostAhead, this.#credit + EARNED);
+    this.#ahead = this.#credit;
   }
 
   #vacateSlot(call: Call, slot: number): void {
