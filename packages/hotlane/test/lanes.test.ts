@@ -66,7 +66,7 @@ for (const placement of ['thread', 'inline'] as const) {
         const pool = createPool(hooks, { placement, lanes: 1, teardown: 'shut', data, graceMs: 50, onError });
         await pool.call.shown();
         await pool.close();
-        await null;
+        await until(() => told.length > 0);
         assert.equal(told.length, 1);
         assert.match(told[0].message, expected);
       }
