@@ -4,8 +4,8 @@ import { code, counters, leavesNothingBehind, PLACEMENTS, tasksPool, until } fro
 
 leavesNothingBehind();
 
-/** Words of the shared memory: the blocking call has begun; it may go on; how many have run since. */
-const [BEGUN, GATE, RUNS] = [0, 1, 2];
+/** Words of the shared memory: the blocking call has begun; it may go on; how many have run since; and the same for urgent ones. */
+const [BEGUN, GATE, RUNS, URGENT, SECOND_GATE] = [0, 1, 2, 3, 4];
 
 /** One lane that is held up by a call until `open` is called; `turn` of a call is how many ran before it. */
 async function heldUp(t: TestContext, placement: 'thread' | 'inline') {
@@ -127,11 +127,14 @@ describe('priorities', () => {
     await until(() => Atomics.load(shared, BEGUN) === 3);
     const usual = Array.from({ length: 50 }, () => pool.call.mark(shared, RUNS));
     await null;
-    const urgent = [1, 2, 3].map(() => pool.with({ priority: 10 }).mark(shared, RUNS));
+    const urgent = [1, 2, 3].map(() => pool.with({ priority: 10 }).markAndWait(shared, URGENT, SECOND_GATE));
     Atomics.store(shared, GATE, 1);
-    // Three lanes begin at once: who counts first is chance, but nobody of the others is far ahead.
-    for (const turn of await Promise.all(urgent)) assert.ok(turn < 6, `${turn}`);
-    await Promise.all([...usual, ...held]);
+    // Each lane takes an urgent call first, and is held by it.
+    await until(() => Atomics.load(shared, URGENT) === 3);
+    assert.equal(Atomics.load(shared, RUNS), 0);
+    Atomics.store(shared, SECOND_GATE, 1);
+    await Promise.all([...usual, ...urgent, ...held]);
+    assert.equal(Atomics.load(shared, RUNS), 50);
   });
 
   it('are whole numbers from -1000 to 1000', () => {
