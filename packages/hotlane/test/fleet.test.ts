@@ -353,6 +353,14 @@ describe('the fleet', () => {
     assert.equal(owner.capacity, 1);
   });
 
+  it('recycles a lane that answered as many calls before it was known to be up', () => {
+    const { started } = fleet({ minLanes: 1, recycle: { ...NEVER, afterCalls: 1 } });
+    const [lane] = started;
+    lane.calls = 1; // answers are seen in shared memory, and may be earlier than the message
+    lane.up();
+    assert.equal(started.length, 2);
+  });
+
   it('recycles by age and by idleness, and never a lane that has run nothing for being idle', () => {
     const { clock, started } = fleet({ minLanes: 2, maxLanes: 2, recycle: { ...NEVER, idleMs: 1_000 } });
     for (const lane of [...started]) lane.up();

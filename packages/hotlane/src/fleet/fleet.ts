@@ -151,6 +151,7 @@ export class Fleet implements LaneEvents {
     this.#owner.onUp(lane);
     if (old !== null) this.retire(old);
     this.#replaceWorn();
+    if (lane.calls >= lane.wornAt) this.onWorn(lane); // its answers may be seen before the message that it is up
     this.#watchIdle();
   }
 
