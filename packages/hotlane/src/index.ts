@@ -9,6 +9,7 @@ import type { AnyModule, TaskModule } from './types.ts';
 
 export { type ErrorClass, registerError } from './call/error-classes.ts';
 export { type ErrorCode, HotlaneError, isHotlaneError } from './errors.ts';
+export { type ContextStorage, registerStorage } from './call/storages.ts';
 export type { LaneState } from './lane/lane.ts';
 export type { MapOptions, MapOutcome } from './map.ts';
 export type { CallOptions, Key, LaneOptions, PoolOptions } from './options.ts';

@@ -1,5 +1,7 @@
+import { lookForTraceApi } from './call/traces.ts';
 import { createCallObject } from './call-object.ts';
 import { Signals } from './cancel.ts';
+import { blame, pack } from './carry.ts';
 import { HotlaneError, isHotlaneError, show } from './errors.ts';
 import { backoffMs } from './fleet/backoff.ts';
 import { Fleet, type FleetOwner } from './fleet/fleet.ts';
@@ -7,6 +9,7 @@ import { type Distribution, Times } from './fleet/times.ts';
 import { Call, type CallTimes, NOWHERE } from './lane/call.ts';
 import type { Clock } from './lane/clock.ts';
 import type { Demand, Lane, LaneEvents, LaneState, Outcomes, Placement } from './lane/lane.ts';
+import { type LaneNews, UNWATCHED, type Watch } from './lane/watch.ts';
 import { type MapOptions, type MapOutcome, mapCalls, resolveMapOptions } from './map.ts';
 import {
   type CallOptions,
@@ -20,6 +23,7 @@ import { ReadyLine } from './ready.ts';
 import { Scheduler } from './schedule/scheduler.ts';
 import { rejectWithCallers } from './stack.ts';
 import type { Broadcasts, Calls, FunctionNames, Input, Output, TaskModule } from './types.ts';
+import type { Carried } from './worker/carried.ts';
 import { OVERDUE } from './worker/executor.ts';
 
 /** What `pool.stats()` tells. All counts are of calls. */
@@ -132,6 +136,7 @@ export class LanePool implements Outcomes, FleetOwner {
   /** Idempotent calls that wait to run again, and their timers. */
   readonly #resting = new Map<Call, unknown>();
   readonly #onError: (error: HotlaneError) => void;
+  readonly #watch: Watch;
   /** The failure to start that calls heard of last: it needs no other telling. */
   #toldCause: unknown;
   #state: 'open' | 'closing' | 'closed' = 'open';
@@ -150,8 +155,11 @@ export class LanePool implements Outcomes, FleetOwner {
     clock: Clock,
     place: (outcomes: Outcomes, demand: Demand) => Placement,
     warn: (error: HotlaneError) => void,
+    watch: Watch = UNWATCHED,
   ) {
     this.#onError = options.onError ?? warn;
+    this.#watch = watch;
+    lookForTraceApi();
     this.#options = options;
     this.#clock = clock;
     this.#scheduler = new Scheduler(clock);
@@ -269,6 +277,32 @@ export class LanePool implements Outcomes, FleetOwner {
   }
 
   #invoke(fn: number, args: unknown[], options: CallOptions | null, lane: Lane | null): Promise<unknown> {
+    return this.#watch.calls
+      ? this.#invokeWatched(fn, args, options, lane)
+      : this.#accept(fn, args, options, lane, null);
+  }
+
+  /** For those who watch calls: each is timed, and told of. */
+  #invokeWatched(
+    fn: number,
+    args: unknown[],
+    options: CallOptions | null,
+    lane: Lane | null,
+  ): Promise<unknown> {
+    this.#times.all = true;
+    const times = this.#timesOfNext();
+    const about = { name: this.#names[fn] ?? '', key: options?.key };
+    return this.#watch.call(about, times, () => this.#accept(fn, args, options, lane, times));
+  }
+
+  /** @param times of a call that is watched; null for others, of which some are timed */
+  #accept(
+    fn: number,
+    args: unknown[],
+    options: CallOptions | null,
+    lane: Lane | null,
+    times: CallTimes | null,
+  ): Promise<unknown> {
     if (fn < 0) return Promise.reject(tooManyNames());
     let refused = this.#refusal(options, 0);
     if (refused !== null) return Promise.reject(refused.reason);
@@ -279,13 +313,17 @@ export class LanePool implements Outcomes, FleetOwner {
       call.retries = options.retries ?? 0;
       call.key = options.key;
     }
+    let carried: Carried | undefined;
     try {
+      carried = pack(this.#options.carry);
+      call.carries = carried !== undefined;
+      const all = carried === undefined ? args : [...args, carried];
       const room = this.#options.maxQueuedBytes - this.#queuedBytes;
-      if (!this.#placement.encode(call, args, options?.transfer ?? NO_TRANSFER, room)) {
+      if (!this.#placement.encode(call, all, options?.transfer ?? NO_TRANSFER, room)) {
         return Promise.reject(this.#bytesFull(call.length));
       }
     } catch (error) {
-      return Promise.reject(error);
+      return Promise.reject(carried === undefined ? error : blame(error, carried, value => this.#try(value)));
     }
     // Reading the arguments may have run code of the user's: getters that close the pool, abort, make calls.
     refused = this.#refusal(options, call.length);
@@ -299,16 +337,30 @@ export class LanePool implements Outcomes, FleetOwner {
     this.#queuedBytes += call.length;
     this.#inFlight++;
     if (this.#unsettled++ === 0) this.#placement.reviewHold();
-    if (options !== null || this.#watchAll) this.#watch(call, options);
-    if (--this.#untimed < 0) this.#time(call);
+    if (options !== null || this.#watchAll) this.#limit(call, options);
+    if (times !== null) call.times = times;
+    else if (--this.#untimed < 0) this.#time(call);
     this.#scheduler.submit(call);
     if (this.#inFlight > this.#fleet.growAbove) this.#fleet.grow();
     return promise;
   }
 
+  /** Whether a value can be encoded: throws why not. */
+  #try(value: unknown): void {
+    const call = new Call(NOT_NUMBERED);
+    this.#placement.encode(call, [value], NO_TRANSFER, Number.POSITIVE_INFINITY);
+    this.#placement.discard(call);
+  }
+
   #time(call: Call): void {
+    lookForTraceApi();
+    this.#times.all = false;
     this.#untimed = this.#times.gap;
-    call.times = { queuedAt: this.#clock.now(), startedAt: 0, endedAt: 0 };
+    call.times = this.#timesOfNext();
+  }
+
+  #timesOfNext(): CallTimes {
+    return { queuedAt: this.#clock.now(), startedAt: 0, endedAt: 0, lane: 0 };
   }
 
   #onTimed({ queuedAt, startedAt, endedAt }: CallTimes): void {
@@ -335,7 +387,7 @@ export class LanePool implements Outcomes, FleetOwner {
   }
 
   /** Sets up what may cancel the call. */
-  #watch(call: Call, options: CallOptions | null): void {
+  #limit(call: Call, options: CallOptions | null): void {
     const deadlineMs = options?.deadlineMs ?? this.#options.deadlineMs;
     const signal = options?.signal ?? null;
     const graceMs = options?.graceMs ?? this.#options.graceMs;
@@ -380,7 +432,10 @@ export class LanePool implements Outcomes, FleetOwner {
 
   finished(call: Call, lane: Lane | null): void {
     if (call.watch !== null) this.#clock.clearTimer(call.watch.timer);
-    if (call.times !== null) this.#onTimed(call.times);
+    if (call.times !== null) {
+      if (lane !== null) call.times.lane = lane.id;
+      this.#onTimed(call.times);
+    }
     this.#queuedBytes -= call.length;
     this.#inFlight--;
     this.#scheduler.onFinished(call, lane);
@@ -411,6 +466,7 @@ export class LanePool implements Outcomes, FleetOwner {
     }
     const lane = this.#laneOf(call);
     if (lane === null) return;
+    if (call.times !== null) call.times.lane = lane.id;
     const watch = call.watch!;
     watch.timer = this.#clock.setTimer(watch.graceMs, () => this.#onGraceOver(call, lane, reason));
     lane.abort(call, reason);
@@ -485,6 +541,14 @@ export class LanePool implements Outcomes, FleetOwner {
     this.#scheduler.pump();
   }
 
+  onMoved(news: LaneNews): void {
+    this.#watch.lane(news);
+  }
+
+  onBackOff(cause: unknown, waitMs: number): void {
+    this.#watch.backOff(cause, waitMs);
+  }
+
   onUp(lane: Lane): void {
     if (this.#placement.window === null) this.#scheduler.addOutlet(lane);
     else this.#scheduler.pump(); // broadcasts may wait for it
@@ -502,6 +566,7 @@ export class LanePool implements Outcomes, FleetOwner {
     this.#scheduler.removeOutlet(lane);
     let told = started.length > 0;
     for (const call of started) {
+      if (call.times !== null) call.times.lane = lane.id;
       if (this.#mayRunAgain(call)) {
         this.#rest(call);
         continue;

@@ -102,6 +102,8 @@ function fleet(options: Partial<FleetOptions> = {}) {
     onCapacity: (calls: number) => {
       owner.capacity = calls;
     },
+    onMoved() {},
+    onBackOff() {},
     onUp() {},
     onGone() {},
     onLeaving(): void {},

@@ -28,6 +28,7 @@ const POOL_FILES = [
   'map.ts',
   'ready.ts',
   'cancel.ts',
+  'carry.ts',
   'call-object.ts',
   'stack.ts',
   'types.ts',

@@ -17,9 +17,10 @@ describe('the public surface', () => {
       'createPool',
       'isHotlaneError',
       'registerError',
+      'registerStorage',
     ]);
     assert.deepEqual(Object.keys(modules).sort(), ['loadTasks', 'resolveModule']);
-    assert.deepEqual(Object.keys(worker).sort(), ['context', 'registerError']);
+    assert.deepEqual(Object.keys(worker).sort(), ['context', 'registerError', 'registerStorage']);
     assert.deepEqual(Object.keys(testing).sort(), [
       'Random',
       'SimClock',
@@ -42,6 +43,7 @@ describe('the public surface', () => {
       'Broadcasts',
       'CallOptions',
       'Calls',
+      'ContextStorage',
       'ErrorClass',
       'ErrorCode',
       'FunctionNames',

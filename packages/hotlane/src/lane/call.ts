@@ -36,6 +36,8 @@ export class Call {
   /** It may run on that lane only, and on no other should that be lost: a broadcast. */
   only = false;
   key: Key | undefined = undefined;
+  /** Its last argument is what it carries along (worker/carried.ts), not one of its own. */
+  carries = false;
   /** When its time is up, on the pool's clock in milliseconds; 0 for never. */
   deadlineAt = 0;
   /** How many lanes were lost while they held it without having started it. */
@@ -65,6 +67,8 @@ export interface CallTimes {
   queuedAt: number;
   startedAt: number;
   endedAt: number;
+  /** The id of the lane that ran it; 0 as long as none is known. */
+  lane: number;
 }
 
 export interface CallWatch {

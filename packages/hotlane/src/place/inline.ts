@@ -6,13 +6,14 @@ import { notCloneable } from '../errors.ts';
 import { type Call, NOWHERE, type SideValues } from '../lane/call.ts';
 import type { Demand, Lane, LaneEvents, LaneState, Outcomes, Placement } from '../lane/lane.ts';
 import type { ResolvedPoolOptions } from '../options.ts';
+import { type Carried, inside } from '../worker/carried.ts';
 import type { Tracker } from '../worker/context.ts';
 import { type Answers, Executor } from '../worker/executor.ts';
 import { type HookOptions, setUp, tearDown } from '../worker/hooks.ts';
 import type { InvocationHost } from '../worker/invocation.ts';
 import type { Tasks } from '../worker/tasks.ts';
 import { loadTasks } from './load.ts';
-import { clone, KeepAlive, now, snapshot, turn } from './node.ts';
+import { apart, clone, KeepAlive, now, snapshot, turn } from './node.ts';
 import { nodeCodec } from './node-codec.ts';
 import { inlineTracker } from './tracker.ts';
 
@@ -201,7 +202,7 @@ class InlineLane implements Lane, Answers, InvocationHost {
     this.#cancelled[ticket] = false;
     call.slot = ticket;
     this.#held++;
-    turn(() => this.#begin(ticket, call));
+    turn(() => apart(() => this.#begin(ticket, call)));
   }
 
   recall(call: Call): boolean {
@@ -255,9 +256,10 @@ class InlineLane implements Lane, Answers, InvocationHost {
     this.#begun[ticket] = true;
     if (call.times !== null) call.times.startedAt = now();
     try {
-      const task = this.#tasks!.find(this.#placement.names[call.fn]);
+      let task = this.#tasks!.find(this.#placement.names[call.fn]);
       const { memory, start, length, side } = call;
       const args = this.#decoder.decodeArguments(memory!, start, start + length, side?.values ?? NOTHING);
+      if (call.carries) task = inside(args.pop() as Carried, task);
       this.#executor.run(ticket, task, args, call.deadlineAt);
     } catch (error) {
       this.#finish(call, true, error);

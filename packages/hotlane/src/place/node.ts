@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { availableParallelism } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import { notCloneable } from '../errors.ts';
@@ -42,6 +43,12 @@ export const clock: Clock = {
 export function turn(next: () => void): void {
   setImmediate(next);
 }
+
+/**
+ * Runs something apart from the async context of whoever made it run: a call that waited would see that of the call
+ * before it. A thread has a context of its own by nature.
+ */
+export const apart: (run: () => void) => void = AsyncLocalStorage.snapshot();
 
 /**
  * Holds the process while it is on: one timer that never fires. Pools turn it on and off with nearly every call that they

@@ -14,6 +14,7 @@ import {
 import { HeapSink, type Memory, memoryOver } from '../call/memory.ts';
 import type { CodecPlatform } from '../call/platform.ts';
 import { HotlaneError } from '../errors.ts';
+import { type Carried, inside } from '../worker/carried.ts';
 import type { Tracker } from '../worker/context.ts';
 import { type Answers, Executor } from '../worker/executor.ts';
 import type { InvocationHost } from '../worker/invocation.ts';
@@ -25,6 +26,7 @@ import {
   CLAIMED,
   DONE,
   FN_MASK,
+  HAS_CONTEXT,
   HAS_SIDE,
   HEAD,
   HOST_ASLEEP,
@@ -502,6 +504,7 @@ export class LaneLoop implements Answers, InvocationHost {
         args = this.#decoder.decodeArguments(memoryOver(bytes), 0, bytes.byteLength, side);
         this.#decoder.release();
       }
+      if ((control[at + TASK] & HAS_CONTEXT) !== 0) task = inside(args.pop() as Carried, task);
     } catch (error) {
       this.answer(slot, true, error, []);
       return;
