@@ -19,7 +19,7 @@ const pool = createPool<typeof import('../shared/tasks.ts')>(new URL('../shared/
   deadlineMs: Number(env.DEADLINE_MS ?? 2_000), // waiting included; then a 504
 });
 // A module that cannot be loaded stops the server here, not its first clients.
-await pool.with({ deadlineMs: 60_000 }).countPrimes(0);
+await pool.ready();
 
 const app = new Hono<{ Bindings: HttpBindings }>();
 app.use(bodyLimit({ maxSize: 16 * 1024 * 1024 }));

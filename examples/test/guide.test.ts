@@ -6,7 +6,9 @@ const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta
 
 it('the guide to web servers ends with the files of the Fastify example', () => {
   const files = new Map<string, string>(); // of a name that comes twice the last one counts, as for a reader
-  for (const [, name, code] of read('docs/guide/web-server.md').matchAll(/^```ts (\S+)\n([\s\S]*?)^```$/gm)) {
+  for (const [, name, code] of read('docs/guide/web-server.md').matchAll(
+    /^```ts\n\/\/ (\S+)\n([\s\S]*?)^```$/gm,
+  )) {
     files.set(name, code);
   }
   assert.equal(files.size, 6);

@@ -15,8 +15,14 @@ export interface MapArguments {
   readonly concurrency: number;
   readonly placement: 'thread' | 'inline';
   readonly deadlineMs: number;
+  /** How often an input whose call failed is tried again. */
+  readonly retries: number;
+  /** The file that holds results, as the user wrote it. */
+  readonly journal: string | undefined;
   readonly ordered: boolean;
   readonly quiet: boolean;
+  /** The summary as one line of JSON. */
+  readonly json: boolean;
 }
 
 const OPTIONS = {
@@ -24,14 +30,18 @@ const OPTIONS = {
   concurrency: { type: 'string' },
   placement: { type: 'string' },
   deadline: { type: 'string' },
+  retries: { type: 'string' },
+  journal: { type: 'string' },
   unordered: { type: 'boolean' },
   quiet: { type: 'boolean', short: 'q' },
+  json: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
 } as const;
 
 const MOST_LANES = 1_024;
 const MOST_CONCURRENCY = 65_536;
+const MOST_RETRIES = 1_000;
 const UNITS_MS: Record<string, number> = { '': 1, ms: 1, s: 1_000, m: 60_000 };
 
 /** @throws CommandLineError that says what was expected and what came */
@@ -70,6 +80,14 @@ export function parseMapArguments(argv: readonly string[]): MapArguments {
       "'-' (lines on stdin) stands alone; give it without other inputs, or write ./- for a file of that name",
     );
   }
+  if (values.journal === '') {
+    throw new CommandLineError(
+      "--journal expects the name of a file, e.g. --journal results.journal, got ''",
+    );
+  }
+  if (values.quiet === true && values.json === true) {
+    throw new CommandLineError('--json asks for a summary and --quiet for none; give one of them');
+  }
   const placement = choice(values.placement);
   return {
     help,
@@ -77,14 +95,19 @@ export function parseMapArguments(argv: readonly string[]): MapArguments {
     module,
     exportName,
     inputs,
-    lanes: values.lanes === undefined ? undefined : wholeNumber('lanes', values.lanes, MOST_LANES),
+    lanes: values.lanes === undefined ? undefined : wholeNumber('lanes', values.lanes, 1, MOST_LANES),
     concurrency:
-      values.concurrency === undefined ? 1 : wholeNumber('concurrency', values.concurrency, MOST_CONCURRENCY),
+      values.concurrency === undefined
+        ? 1
+        : wholeNumber('concurrency', values.concurrency, 1, MOST_CONCURRENCY),
     placement,
     deadlineMs:
       values.deadline === undefined ? Number.POSITIVE_INFINITY : duration('deadline', values.deadline),
+    retries: values.retries === undefined ? 0 : wholeNumber('retries', values.retries, 0, MOST_RETRIES),
+    journal: values.journal === undefined ? undefined : String(values.journal),
     ordered: values.unordered !== true,
     quiet: values.quiet === true,
+    json: values.json === true,
   };
 }
 
@@ -106,7 +129,15 @@ function checkOption(name: string, rawName: string, value: string | undefined, g
 }
 
 function example(name: string): string {
-  return { lanes: '4', concurrency: '8', placement: 'thread', deadline: '500ms' }[name] ?? '…';
+  const examples: Record<string, string> = {
+    lanes: '4',
+    concurrency: '8',
+    placement: 'thread',
+    deadline: '500ms',
+    retries: '2',
+    journal: 'results.journal',
+  };
+  return examples[name] ?? '…';
 }
 
 /** `./tasks.js#resize` → module and export. A # before a slash belongs to the path. */
@@ -124,10 +155,10 @@ function splitReference(reference: string, asks: boolean): { module: string; exp
   return { module, exportName };
 }
 
-function wholeNumber(name: string, text: unknown, most: number): number {
+function wholeNumber(name: string, text: unknown, least: number, most: number): number {
   const value = /^\d+$/.test(String(text)) ? Number(text) : Number.NaN;
-  if (!(value >= 1 && value <= most)) {
-    throw new CommandLineError(`--${name} expects a whole number from 1 to ${most}, got '${text}'`);
+  if (!(value >= least && value <= most)) {
+    throw new CommandLineError(`--${name} expects a whole number from ${least} to ${most}, got '${text}'`);
   }
   return value;
 }

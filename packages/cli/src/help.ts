@@ -44,10 +44,20 @@ Options:
   --concurrency N     calls at once in a lane, for functions that await; default: 1
   --placement PLACE   thread (default), or inline: in this thread, for debuggers
   --deadline TIME     fail a call that takes longer: 500, 500ms, 2s, 1.5m
+  --retries N         try an input whose call failed again, up to N times; default: 0
+  --journal FILE      keep results in FILE; the same command again does only the rest
   --unordered         results as they finish, none waits for a slow one before it
   -q, --quiet         no progress and no summary on stderr
+  --json              the summary as one line of JSON on stderr, and no progress
   -h, --help          print this
   -v, --version       print the version
+
+An input that took several calls has their number: {"input":…,"value":…,"attempts":2}.
+
+A journal holds each result from when it is there, whatever ends the command, kill -9
+too. Give the same command again, and it writes all results, those in the journal at
+once. Inputs that failed are done again. A journal does not see that a file or the
+function has changed: delete the journal, or the lines of those inputs.
 
 Ctrl-C lets the running calls finish and writes their results; a second one stops now.
 
@@ -59,5 +69,6 @@ Examples:
   hotlane map ./tasks.mjs#resize 'img/**/*.png' '!**/tmp/**' > results.ndjson
   hotlane map ./hash.js src/index.ts README.md
   cat urls.txt | hotlane map ./check.js#status --concurrency 16 --deadline 10s -
+  hotlane map ./tasks.mjs#resize --journal resize.journal --retries 2 'img/**/*.png'
   hotlane map ./tasks.mjs#resize 'img/*.png' | jq -r 'select(.error) | .input'
 `;

@@ -8,6 +8,8 @@ import { LineSource } from './lines.ts';
 export interface Input {
   readonly text: string;
   readonly problem?: Failure;
+  /** `text` only shows what came: with other bytes it could be the same. */
+  readonly garbled?: true;
 }
 
 /** Where inputs come from. They are taken one at a time, as there is room. */

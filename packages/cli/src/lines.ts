@@ -66,7 +66,7 @@ export class LineSource implements Source {
     if (length > this.#mostLineBytes) {
       const text = bytes.toString('utf8', 0, 100);
       const message = `line ${number} (at byte ${offset}) has ${length} bytes; the most is ${this.#mostLineBytes}`;
-      return { text, problem: { name: 'RangeError', message, code: 'EMSGSIZE' } };
+      return { text, problem: { name: 'RangeError', message, code: 'EMSGSIZE' }, garbled: true };
     }
     const end = bytes[bytes.length - 1] === CR ? bytes.length - 1 : bytes.length;
     let text = bytes.toString('utf8', 0, end);
@@ -75,7 +75,7 @@ export class LineSource implements Source {
     const at = firstInvalid(bytes);
     const byte = bytes[at]!.toString(16).padStart(2, '0');
     const message = `line ${number} is not valid UTF-8: 0x${byte} at byte ${offset + at} of stdin`;
-    return { text, problem: { name: 'TypeError', message, code: 'EILSEQ' } };
+    return { text, problem: { name: 'TypeError', message, code: 'EILSEQ' }, garbled: true };
   }
 }
 

@@ -3,20 +3,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createPool, isHotlaneError, type Pool } from 'hotlane';
 import { CommandLineError, type MapArguments, parseMapArguments } from './args.ts';
 import type { LaneCounts } from './depth.ts';
-import { EXIT_FAILED, EXIT_OK, EXIT_SIGPIPE } from './exit-codes.ts';
 import { mapHelp } from './help.ts';
 import { openInputs, type Source } from './inputs.ts';
 import { Interrupts } from './interrupt.ts';
-import { type Failure, firstLine } from './json.ts';
+import { Journal } from './journal.ts';
+import { firstLine } from './json.ts';
 import type { Opened } from './lane.ts';
 import { Output } from './output.ts';
-import { noProgress, type Progress, showProgress, summary } from './progress.ts';
+import { noProgress, type Progress, showProgress } from './progress.ts';
+import { ProblemLines, Report } from './report.ts';
 import { Run } from './run.ts';
 import { complain, say, version } from './say.ts';
+import { Latency } from './summary.ts';
 import { checkOpened, DESCRIBE, findModule, type LaneFunctions, laneModule } from './task-module.ts';
 
-/** More than so many lines about inputs that cannot be used tell nobody anything. */
-const MOST_PROBLEM_LINES = 10;
 /** How long the last results may take to be written after the second Ctrl-C. */
 const LAST_WRITE_MS = 500;
 
@@ -32,18 +32,33 @@ export async function mapCommand(argv: readonly string[]): Promise<number> {
   if (args.version) return say(`${version()}\n`);
   const url = findModule(args.module);
   const source = await openInputs(args.inputs);
-  const job = new MapJob(args, source, url);
+  const journal = args.journal === undefined ? undefined : openJournal(args.journal, url, args.exportName);
+  const job = new MapJob(args, source, url, journal);
   try {
     return await job.run();
   } finally {
     await job.close();
+    await journal?.close();
   }
+}
+
+function openJournal(path: string, url: string, exportName: string): Journal {
+  const journal = new Journal(path, { module: url, export: exportName, folder: process.cwd() });
+  const { cutBytes } = journal;
+  if (cutBytes > 0) {
+    complain(
+      `cut off the last ${cutBytes} bytes of the journal ${path}: no whole results; they are done again`,
+    );
+  }
+  return journal;
 }
 
 /** One run of the command, from the first lane to the exit code. */
 class MapJob {
   readonly #args: MapArguments;
   readonly #source: Source;
+  readonly #journal: Journal | undefined;
+  readonly #report: Report;
   readonly #pool: Pool<LaneFunctions>;
   readonly #interrupts: Interrupts;
   readonly #output: Output;
@@ -54,16 +69,17 @@ class MapJob {
   readonly #stopping = new Promise<void>(resolve => {
     this.#onStopping = resolve;
   });
-  #problems = 0;
 
-  constructor(args: MapArguments, source: Source, url: string) {
+  constructor(args: MapArguments, source: Source, url: string, journal: Journal | undefined) {
     this.#args = args;
     this.#source = source;
+    this.#journal = journal;
     const wanted = args.lanes ?? (args.placement === 'inline' ? 1 : availableParallelism());
+    // All at once: a lane that starts late would eat into the deadline of its first call.
+    const lanes = Math.min(wanted, Math.max(1, source.total ?? wanted));
     this.#pool = createPool<LaneFunctions>(laneModule(url, args.exportName), {
       placement: args.placement,
-      // All at once: a lane that starts late would eat into the deadline of its first call.
-      lanes: Math.min(wanted, Math.max(1, source.total ?? wanted)),
+      lanes,
       concurrency: args.concurrency,
       // Until the first lane has loaded the module, the first call says what is wrong, once for all lanes.
       onError: error => this.#startedAt > 0 && complain(firstLine(error.message)),
@@ -74,38 +90,57 @@ class MapJob {
       comeBack: () => process.stdout.isTTY && this.#progress.comeBack(),
     });
     this.#output.onBroken = () => this.#stop();
+    if (journal !== undefined) {
+      this.#output.beforeWrite = () => journal.flush();
+      journal.onBroken = () => this.#stop();
+    }
     const calls =
       args.deadlineMs === Number.POSITIVE_INFINITY
         ? this.#pool.call
         : this.#pool.with({ deadlineMs: args.deadlineMs });
+    const call = calls[args.exportName]!;
+    const latency = new Latency();
+    const problems = new ProblemLines();
     this.#run = new Run(source, this.#output, {
       ordered: args.ordered,
-      call: calls[args.exportName]!,
+      call: args.json ? input => latency.measure(() => call(input)) : call,
+      retries: args.retries,
+      journal,
       // A deadline includes waiting: with one, no call is made before a lane is free for it.
       ahead: args.deadlineMs === Number.POSITIVE_INFINITY,
       lanes: () => this.#countLanes(),
-      onProblem: (input, problem) => this.#tellProblem(input, problem),
+      onProblem: (input, problem) => problems.tell(input, problem),
+    });
+    this.#report = new Report({
+      args,
+      source,
+      run: this.#run,
+      output: this.#output,
+      journal,
+      interrupts: this.#interrupts,
+      lanes,
+      latency,
     });
   }
 
   async run(): Promise<number> {
     await this.#open();
-    if (this.#interrupts.exitCode !== undefined) {
-      complain('interrupted before the first input');
-      return this.#interrupts.exitCode;
-    }
+    const { exitCode } = this.#interrupts;
+    if (exitCode !== undefined) return this.#report.interruptedBefore(exitCode);
     this.#startedAt = performance.now();
     // Somebody who types the inputs needs the line that a bar would stand on.
     const typed = this.#source.total === undefined && process.stdin.isTTY;
-    if (!this.#args.quiet && !typed) this.#progress = showProgress(process.stderr, () => this.#snapshot());
+    const { quiet, json } = this.#args;
+    if (!quiet && !json && !typed) this.#progress = showProgress(process.stderr, () => this.#snapshot());
     try {
       await this.#run.start();
       // Somebody who wants it to stop now does not wait long for a reader that is stuck.
       await Promise.race([this.#output.finish(), this.#stopping.then(() => sleep(LAST_WRITE_MS))]);
+      await this.#journal?.finish();
     } finally {
       this.#progress.stop();
     }
-    return this.#conclude();
+    return this.#report.conclude((performance.now() - this.#startedAt) / 1_000);
   }
 
   async close(): Promise<void> {
@@ -135,10 +170,7 @@ class MapJob {
       return;
     }
     this.#run.stop();
-    const { done, failed, running } = this.#run;
-    if (running === 0) return;
-    const counts = `${done} done${failed > 0 ? `, ${failed} failed` : ''}, ${running} still running`;
-    complain(`interrupted: ${counts}${this.#notStarted()}; press Ctrl-C again to stop now`);
+    this.#report.draining();
   }
 
   #stop(): void {
@@ -147,42 +179,9 @@ class MapJob {
     void this.#pool.destroy();
   }
 
-  /** Says how it went, and what that means to the shell. */
-  #conclude(): number {
-    const { exitCode } = this.#interrupts;
-    const { broken } = this.#output;
-    const seconds = (performance.now() - this.#startedAt) / 1_000;
-    if (broken?.code === 'EPIPE') return exitCode ?? EXIT_SIGPIPE;
-    if (broken !== null) complain(`cannot write the results: ${firstLine(broken.message)}`);
-    const { abandoned, failed, inputError } = this.#run;
-    if (inputError !== null) complain(firstLine(inputError.message));
-    if (exitCode !== undefined) {
-      const how = this.#interrupts.state === 'stopping' ? 'stopped' : 'interrupted';
-      const given = abandoned > 0 ? `, ${abandoned} given up` : '';
-      complain(`${how}: ${summary(this.#run, seconds)}${given}${this.#notStarted()}`);
-      return exitCode;
-    }
-    if (!this.#args.quiet) complain(summary(this.#run, seconds));
-    return failed > 0 || broken !== null || inputError !== null ? EXIT_FAILED : EXIT_OK;
-  }
-
-  #notStarted(): string {
-    const { total } = this.#source;
-    return total === undefined ? ', the rest of stdin not read' : `, ${total - this.#run.taken} not started`;
-  }
-
-  #tellProblem(input: string, { message, code }: Failure): void {
-    this.#problems++;
-    if (this.#problems <= MOST_PROBLEM_LINES) {
-      complain(code === 'EILSEQ' || code === 'EMSGSIZE' ? message : `${input}: ${message}`);
-    } else if (this.#problems === MOST_PROBLEM_LINES + 1) {
-      complain('more inputs like these follow; each is in its place in the output');
-    }
-  }
-
   #snapshot() {
-    const { done, failed, running } = this.#run;
-    return { done, failed, running, total: this.#source.total, lanes: this.#lanesUp() };
+    const { done, failed, reused, running } = this.#run;
+    return { done, failed, reused, running, total: this.#source.total, lanes: this.#lanesUp() };
   }
 
   #lanesUp(): number {

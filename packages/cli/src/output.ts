@@ -14,6 +14,8 @@ export class Output {
   /** Why nothing can be written any more: EPIPE when the reader has gone. */
   broken: NodeJS.ErrnoException | null = null;
   onReady: () => void = () => {};
+  /** What must have happened before a reader sees the lines that were written. */
+  beforeWrite: () => void = () => {};
   onBroken: (error: NodeJS.ErrnoException) => void = () => {};
   readonly #stream: Writable;
   readonly #progress: StepsAside;
@@ -60,7 +62,9 @@ export class Output {
 
   #flush(): void {
     if (this.#batch === '' || this.broken !== null) return;
+    this.beforeWrite(); // which may end the run, and so write what was held back
     const batch = this.#batch;
+    if (batch === '') return;
     this.#batch = '';
     this.#progress.stepAside();
     if (!this.#stream.write(batch)) this.full = true;

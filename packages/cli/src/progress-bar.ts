@@ -31,7 +31,7 @@ export class BarProgress implements Progress {
       format: options => {
         const now = look();
         this.#drawnAt = performance.now();
-        rate.sample(performance.now(), now.done + now.failed);
+        rate.sample(performance.now(), now.done + now.failed - now.reused);
         return barLine(now, rate, stream.columns || 80, (share, size) =>
           cliProgress.Format.BarFormat(share, { ...options, barsize: size }),
         );

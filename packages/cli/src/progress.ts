@@ -5,6 +5,8 @@ import { Rate } from './rate.ts';
 export interface Snapshot {
   readonly done: number;
   readonly failed: number;
+  /** Of those done: taken from the journal. */
+  readonly reused: number;
   readonly running: number;
   readonly total: number | undefined;
   /** Lanes that are up. */
@@ -37,9 +39,9 @@ class LineProgress implements Progress {
 
   constructor(stream: NodeJS.WriteStream, look: () => Snapshot, rate: Rate) {
     this.#timer = setInterval(() => {
-      const { done, failed, total, lanes } = look();
+      const { done, failed, reused, total, lanes } = look();
       const settled = done + failed;
-      rate.sample(performance.now(), settled);
+      rate.sample(performance.now(), settled - reused);
       const count = total === undefined ? `${settled} inputs` : `${settled} of ${total}`;
       const parts = [count, `${failed} failed`, perTime(rate.perSecond)];
       const eta = total === undefined ? undefined : rate.secondsFor(total - settled);
@@ -72,10 +74,4 @@ export function span(seconds: number): string {
   if (whole < 60) return `${whole}s`;
   if (whole < 3_600) return `${Math.floor(whole / 60)}m ${two(whole % 60)}s`;
   return `${Math.floor(whole / 3_600)}h ${two(Math.floor((whole % 3_600) / 60))}m`;
-}
-
-/** What the last line says: `120 done, 3 failed in 4.2 s (29/s)`. */
-export function summary({ done, failed }: { done: number; failed: number }, seconds: number): string {
-  const rate = seconds > 0 ? (done + failed) / seconds : 0;
-  return `${done} done, ${failed} failed in ${seconds.toFixed(seconds < 10 ? 2 : 1)} s (${perTime(rate)})`;
 }

@@ -1,14 +1,20 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isHotlaneError } from 'hotlane';
 import { Depth, type LaneCounts } from './depth.ts';
 import type { Input, Source } from './inputs.ts';
+import type { Journal } from './journal.ts';
 import { type Failure, failureOf } from './json.ts';
 import type { LaneResult } from './lane.ts';
 import type { Output } from './output.ts';
+import { Retries } from './retries.ts';
+import { type Entry, Waiting } from './waiting.ts';
 
 /** Bounds on results that wait for a slower one before them. */
 const MOST_WAITING = 4_096;
 const MOST_WAITING_CHARS = 64 * 1024 * 1024;
 const REVIEW_MS = 20;
+/** What the journal holds needs no wait; after so many the event loop has a turn, for signals and the output. */
+const REUSED_PER_TURN = 256;
 
 export interface RunOptions {
   readonly ordered: boolean;
@@ -17,15 +23,23 @@ export interface RunOptions {
   /** Whether calls may be made ahead of free lanes. */
   readonly ahead: boolean;
   readonly lanes: () => LaneCounts;
+  /** How often an input whose call failed is tried again. */
+  readonly retries?: number;
+  /** Holds results of earlier runs, and takes those of this one. */
+  readonly journal?: Pick<Journal, 'count' | 'find' | 'add'>;
   /** An input for which no call could be made. */
   readonly onProblem: (input: string, problem: Failure) => void;
 }
 
-/** An input that was taken, until its result is written. */
-interface Entry {
+/** An input that was taken, until its result is written. The line is '' for a call that was given up. */
+interface InputEntry extends Entry {
   readonly input: string;
-  /** The line to write, null while there is none; '' for a call that was given up. */
-  line: string | null;
+  /** Which of the inputs with this text it is; 0 for one that the journal does not know. */
+  nth: number;
+  /** Calls that were made for it. */
+  attempts: number;
+  /** What the last of them failed with. */
+  failure: Failure | null;
 }
 
 /**
@@ -36,23 +50,27 @@ interface Entry {
 export class Run {
   done = 0;
   failed = 0;
+  /** Calls that were made again. */
+  retried = 0;
+  /** Of those done: taken from the journal. */
+  reused = 0;
   /** Calls that were under way when the run was abandoned. */
   abandoned = 0;
   /** Inputs taken so far. */
   taken = 0;
   running = 0;
+  /** It was told to stop while there may have been more inputs. */
+  stopped = false;
   /** Why the inputs ended before their end. */
   inputError: Error | null = null;
   readonly #source: Source;
   readonly #output: Output;
   readonly #options: RunOptions;
   readonly #depth: Depth;
+  readonly #retries: Retries<InputEntry>;
   /** Calls that are over; `done` and `failed` have inputs without calls in them. */
   #settledCalls = 0;
-  /** In order: all that were taken and not written. Shifted by an index, since `shift` moves what follows. */
-  #entries: Entry[] = [];
-  #head = 0;
-  #waitingChars = 0;
+  readonly #waiting: Waiting<InputEntry>;
   #intakeOver = false;
   #aborted = false;
   #wakeIntake: (() => void) | null = null;
@@ -63,6 +81,9 @@ export class Run {
     this.#output = output;
     this.#options = options;
     this.#depth = new Depth(performance.now(), options.ahead);
+    this.#waiting = new Waiting(options.ordered);
+    this.#retries = new Retries(options.retries ?? 0);
+    this.#retries.onDue = () => this.#advance();
     output.onReady = () => this.#advance();
   }
 
@@ -78,9 +99,11 @@ export class Run {
     clearInterval(review);
   }
 
-  /** Takes no more inputs; what runs finishes. */
+  /** Takes no more inputs and tries nothing again; what runs finishes. */
   stop(): void {
+    for (const entry of this.#retries.end()) this.#settle(entry, entry.failure!);
     if (this.#intakeOver) return;
+    this.stopped = true;
     this.#endIntake();
     this.#source.stop();
   }
@@ -95,7 +118,8 @@ export class Run {
     try {
       for await (const input of this.#source) {
         if (this.#intakeOver) return;
-        this.#take(input);
+        const reused = this.#take(input);
+        if (reused && this.reused % REUSED_PER_TURN === 0) await nextTurn();
         while (!this.#hasRoom()) {
           await new Promise<void>(resolve => {
             this.#wakeIntake = resolve;
@@ -113,84 +137,102 @@ export class Run {
     if (this.#intakeOver) return true;
     return (
       this.running < this.#depth.limit &&
-      this.#entries.length - this.#head < this.#depth.limit + MOST_WAITING &&
-      this.#waitingChars < MOST_WAITING_CHARS &&
+      this.#waiting.length < this.#depth.limit + MOST_WAITING &&
+      this.#waiting.chars < MOST_WAITING_CHARS &&
       !this.#output.full
     );
   }
 
-  #take({ text, problem }: Input): void {
+  /** @returns whether its result was in the journal */
+  #take({ text, problem, garbled }: Input): boolean {
     this.taken++;
-    const entry: Entry = { input: text, line: null };
-    this.#entries.push(entry);
-    if (problem !== undefined) {
+    const entry: InputEntry = { input: text, nth: 0, attempts: 0, failure: null, line: null };
+    this.#waiting.push(entry);
+    const { journal } = this.#options;
+    if (journal !== undefined && garbled === undefined) {
+      entry.nth = journal.count(text);
+      const line = journal.find(text, entry.nth);
+      if (line !== undefined) {
+        this.done++;
+        this.reused++;
+        this.#finish(entry, line);
+        return true;
+      }
+    }
+    if (problem === undefined) {
+      this.#call(entry);
+    } else {
       this.#options.onProblem(text, problem);
       this.#settle(entry, problem);
-      return;
     }
+    return false;
+  }
+
+  #call(entry: InputEntry): void {
     this.running++;
-    this.#options.call(text).then(
+    entry.attempts++;
+    if (entry.attempts > 1) this.retried++;
+    this.#options.call(entry.input).then(
       result => {
         this.running--;
         this.#settledCalls++;
-        this.#settle(entry, result);
+        if (typeof result === 'string') this.#settle(entry, result);
+        else this.#fail(entry, result);
       },
       error => {
         this.running--;
         this.#settledCalls++;
         if (this.#aborted && isHotlaneError(error, 'CLOSED')) {
           this.abandoned++;
-          entry.line = '';
-          this.#advance();
+          this.#finish(entry, '');
           return;
         }
-        this.#settle(entry, failureOf(error));
+        this.#fail(entry, failureOf(error));
         // A function that ignores its deadline holds its lane.
         if (isHotlaneError(error, 'DEADLINE')) this.#review();
       },
     );
   }
 
-  #settle(entry: Entry, result: LaneResult): void {
+  #fail(entry: InputEntry, failure: Failure): void {
+    entry.failure = failure;
+    if (this.#retries.rest(entry, entry.attempts)) this.#advance();
+    else this.#settle(entry, failure);
+  }
+
+  #settle(entry: InputEntry, result: LaneResult): void {
     const input = JSON.stringify(entry.input);
+    const attempts = entry.attempts > 1 ? `,"attempts":${entry.attempts}` : '';
     if (typeof result === 'string') {
       this.done++;
-      entry.line = `{"input":${input},"value":${result}}\n`;
+      const line = `{"input":${input},"value":${result}${attempts}}\n`;
+      this.#options.journal?.add(entry.nth, line);
+      this.#finish(entry, line);
     } else {
       this.failed++;
-      entry.line = `{"input":${input},"error":${JSON.stringify(result)}}\n`;
+      this.#finish(entry, `{"input":${input},"error":${JSON.stringify(result)}${attempts}}\n`);
     }
-    this.#waitingChars += entry.line.length;
-    if (!this.#options.ordered) this.#moveUp(entry);
+  }
+
+  #finish(entry: InputEntry, line: string): void {
+    this.#waiting.setLine(entry, line);
     this.#advance();
   }
 
-  /** Without order: the first that waits is the first that is finished. */
-  #moveUp(entry: Entry): void {
-    const at = this.#entries.indexOf(entry, this.#head);
-    this.#entries.copyWithin(this.#head + 1, this.#head, at);
-    this.#entries[this.#head] = entry;
-  }
-
-  /** Writes what is due, and looks whether there is room now, or nothing left. */
+  /** Makes and writes what is due, and looks whether there is room now, or nothing left. */
   #advance(): void {
-    while (this.#head < this.#entries.length && (!this.#output.full || this.#aborted)) {
-      const { line } = this.#entries[this.#head]!;
-      if (line === null) break;
-      this.#head++;
-      this.#waitingChars -= line.length;
+    while (this.#retries.hasDue && this.running < this.#depth.limit) this.#call(this.#retries.next()!);
+    while (!this.#output.full || this.#aborted) {
+      const line = this.#waiting.shift();
+      if (line === undefined) break;
       if (line !== '') this.#output.write(line);
-    }
-    if (this.#head > 1_024 && this.#head * 2 > this.#entries.length) {
-      this.#entries = this.#entries.slice(this.#head);
-      this.#head = 0;
     }
     if (this.#wakeIntake !== null && this.#hasRoom()) {
       const wake = this.#wakeIntake;
       this.#wakeIntake = null;
       wake();
     }
-    if (this.#intakeOver && this.#head === this.#entries.length) this.#onOver();
+    if (this.#intakeOver && this.#waiting.length === 0) this.#onOver();
   }
 
   #endIntake(): void {

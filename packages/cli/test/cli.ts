@@ -27,6 +27,12 @@ export interface Ended {
   readonly results: any[];
 }
 
+/** What a test that failed did not wait for must not outlive it. */
+const alive = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of alive) child.kill('SIGKILL');
+});
+
 export class Cli {
   readonly child: ChildProcess;
   stdout = '';
@@ -43,6 +49,8 @@ export class Cli {
       detached: true, // a process group of its own, so that a test can see whether anything is left of it
     });
     const { child } = this;
+    alive.add(child);
+    child.on('close', () => alive.delete(child));
     child.stderr!.setEncoding('utf8').on('data', text => {
       this.stderr += text;
       for (const look of this.#changed) look();
@@ -113,6 +121,7 @@ export function makeGate(t: TestContext) {
   return {
     env: { HOTLANE_TEST_LOG: log, HOTLANE_TEST_GATE: gate },
     open: () => writeFileSync(gate, ''),
+    close: () => rmSync(gate),
     started,
     /** Resolves when so many calls have started. */
     async untilStarted(count: number): Promise<void> {

@@ -107,16 +107,17 @@ test('the bar fits into any terminal, and keeps the count to the last', () => {
       fc.record({
         done: fc.nat(1e7),
         failed: fc.nat(1e6),
+        reused: fc.nat(1e6),
         running: fc.nat(100),
         more: fc.option(fc.nat(1e7)),
         lanes: fc.nat(1024),
       }),
       fc.integer({ min: 25, max: 300 }),
-      ({ done, failed, running, more, lanes }, columns) => {
+      ({ done, failed, reused, running, more, lanes }, columns) => {
         const rate = new Rate(0);
         rate.sample(1_000, done + failed);
         const total = more === null ? undefined : done + failed + more;
-        const line = barLine({ done, failed, running, total, lanes }, rate, columns, draw);
+        const line = barLine({ done, failed, reused, running, total, lanes }, rate, columns, draw);
         assert.ok(line.length < columns, line);
         assert.ok(line.includes(String(done + failed)), line);
       },

@@ -79,6 +79,33 @@ const WRONG: [behaviour: string, args: string[], line: RegExp][] = [
     /--deadline expects milliseconds above 0 .* got '0'/,
   ],
   ['a deadline in lightyears', ['map', MODULE, '--deadline', '5ly', '-'], /--deadline expects .* got '5ly'/],
+  [
+    'retries that are no number',
+    ['map', MODULE, '--retries=-1', '-'],
+    /--retries expects a whole number from 0 to 1000, got '-1'/,
+  ],
+  ['a missing journal', ['map', MODULE, '-', '--journal'], /--journal expects a value, e\.g\. --journal \w+/],
+  ['a journal without a name', ['map', MODULE, '--journal=', '-'], /--journal expects the name of a file/],
+  [
+    'a journal in a folder that is not there',
+    ['map', MODULE, '--journal', 'no/such/folder/j', '-'],
+    /cannot open the journal no\/such\/folder\/j: ENOENT/,
+  ],
+  [
+    'a journal that is a directory',
+    ['map', MODULE, '--journal', fixture('.'), '-'],
+    /the journal .* is a directory; expected the name of a file/,
+  ],
+  [
+    'a journal that is no journal',
+    ['map', MODULE, '--journal', fixture('common.cjs'), '-'],
+    /common\.cjs is not a journal: expected its first line to begin with .*, got "module.*; name another file/,
+  ],
+  [
+    'a summary and none',
+    ['map', MODULE, '--json', '-q', '-'],
+    /--json asks for a summary and --quiet for none; give one of them/,
+  ],
   ['an unknown command', ['mpa'], /unknown command 'mpa'; did you mean 'map'\?/],
   [
     'a forgotten command',
@@ -132,8 +159,11 @@ test('map --help names every option, and shows examples', async () => {
       'concurrency',
       'placement',
       'deadline',
+      'retries',
+      'journal',
       'unordered',
       'quiet',
+      'json',
       'help',
       'version',
     ]) {

@@ -10,7 +10,7 @@ const NEVER_CALLS = new Set(['then', 'toJSON', 'toString', 'valueOf']);
  * `then` and symbols are undefined, so that the object can be returned from an async function; `toJSON`, `toString`
  * and `valueOf` too, since whoever prints or logs an object asks for them and would make calls without knowing.
  */
-export function createCallObject(bind: (name: string) => (...args: unknown[]) => Promise<unknown>): object {
+export function createCallObject(bind: (name: string) => (...args: unknown[]) => unknown): object {
   const behind = new Proxy(Object.create(null), {
     get(_, name, receiver) {
       if (typeof name === 'symbol' || NEVER_CALLS.has(name)) return undefined;

@@ -8,12 +8,21 @@ import { NodeWatch } from './place/watch.ts';
 import { LanePool, type Pool } from './pool.ts';
 import type { AnyModule, TaskModule } from './types.ts';
 
+export { type Callback, type CallbackOptions, callback } from './call/callback.ts';
 export { type ErrorClass, registerError } from './call/error-classes.ts';
 export { type ContextStorage, registerStorage } from './call/storages.ts';
 export { type ErrorCode, HotlaneError, isHotlaneError } from './errors.ts';
 export type { LaneState } from './lane/lane.ts';
 export type { MapOptions, MapOutcome } from './map.ts';
-export type { CallOptions, Key, LaneOptions, PoolOptions } from './options.ts';
+export type {
+  CallOptions,
+  Key,
+  LaneOptions,
+  PoolOptions,
+  RecycleOptions,
+  StreamOptions,
+  SyncOptions,
+} from './options.ts';
 export type { ModuleReference } from './place/load.ts';
 export type { Pool, PoolStats } from './pool.ts';
 export type {
@@ -24,6 +33,9 @@ export type {
   FunctionNames,
   NotCloneable,
   Remote,
+  ResultStream,
+  Streams,
+  SyncCalls,
   TaskModule,
 } from './types.ts';
 

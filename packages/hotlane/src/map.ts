@@ -1,6 +1,6 @@
+import { Deque } from './call/deque.ts';
 import { HotlaneError, show } from './errors.ts';
 import { checkObject, checkSignal, duration, integer, refuse } from './options.ts';
-import { Deque } from './schedule/deque.ts';
 
 export interface MapOptions {
   /** Results in the order of the inputs; false: as they finish. @default true */

@@ -1,3 +1,4 @@
+import { DEFAULT_WINDOW } from './call/flow.ts';
 import { type ContextStorage, type NamedStorage, storageName } from './call/storages.ts';
 import { HotlaneError, show } from './errors.ts';
 
@@ -124,6 +125,18 @@ export interface CallOptions {
   readonly transfer?: readonly object[];
 }
 
+/** What `pool.streamWith(…)` takes: options of calls whose results are a stream. Such calls never run again. */
+export interface StreamOptions extends Omit<CallOptions, 'idempotent' | 'retries'> {
+  /**
+   * How many items may be on the way: given out by the function, and not yet taken. Large ones count for more: no more
+   * than about a mebibyte is on the way. @default 1_024
+   */
+  readonly window?: number;
+}
+
+/** What `pool.syncWith(…)` takes: options of calls whose caller is blocked, so that no signal of its own can fire. */
+export interface SyncOptions extends Omit<CallOptions, 'idempotent' | 'retries' | 'signal'> {}
+
 /** Options with every default filled in, so that no later code sees `undefined`. */
 export interface ResolvedPoolOptions {
   readonly placement: 'thread' | 'inline';
@@ -173,6 +186,8 @@ const POOL_KEYS = [
 const RECYCLE_KEYS = ['afterCalls', 'afterMs', 'heapBytes', 'idleMs'];
 const LANE_KEYS = ['min', 'max', 'lingerMs'];
 const CALL_KEYS = ['signal', 'deadlineMs', 'graceMs', 'idempotent', 'retries', 'key', 'transfer'];
+const SYNC_KEYS = ['deadlineMs', 'graceMs', 'key', 'transfer'];
+const STREAM_KEYS = ['signal', 'deadlineMs', 'graceMs', 'key', 'transfer', 'window'];
 
 export function refuse(option: string, expected: string, came: unknown): never {
   throw new HotlaneError('OPTION', `Option \`${option}\`: expected ${expected}, got ${show(came)}.`);
@@ -356,6 +371,31 @@ function resolveRecycling(recycle: unknown, placement: 'thread' | 'inline'): Req
  */
 export function resolveCallOptions(options: CallOptions): CallOptions {
   checkObject('with(options)', options, CALL_KEYS);
+  return resolveCommon(options);
+}
+
+/**
+ * The same for `pool.streamWith(…)`.
+ *
+ * @throws HotlaneError `ERR_HOTLANE_OPTION` that says option, expected, came
+ */
+export function resolveStreamOptions(options: StreamOptions): StreamOptions {
+  checkObject('streamWith(options)', options, STREAM_KEYS);
+  const { window, ...common } = options;
+  return { ...resolveCommon(common), window: integer('window', window, DEFAULT_WINDOW, 1, 65_536) };
+}
+
+/**
+ * The same for `pool.syncWith(…)`.
+ *
+ * @throws HotlaneError `ERR_HOTLANE_OPTION` that says option, expected, came
+ */
+export function resolveSyncOptions(options: SyncOptions): SyncOptions {
+  checkObject('syncWith(options)', options, SYNC_KEYS);
+  return resolveCommon(options);
+}
+
+function resolveCommon(options: CallOptions): CallOptions {
   const { signal, transfer } = options;
   checkSignal(signal);
   if (options.idempotent !== undefined && typeof options.idempotent !== 'boolean') {

@@ -1,3 +1,5 @@
+import { DEFAULT_WINDOW, Inlet, type InletSource } from './call/flow.ts';
+import { CREDIT, STOP } from './call/talk.ts';
 import { lookForTraceApi } from './call/traces.ts';
 import { createCallObject } from './call-object.ts';
 import { Signals } from './cancel.ts';
@@ -6,7 +8,7 @@ import { HotlaneError, isHotlaneError, show } from './errors.ts';
 import { backoffMs } from './fleet/backoff.ts';
 import { Fleet, type FleetOwner } from './fleet/fleet.ts';
 import { type Distribution, Times } from './fleet/times.ts';
-import { Call, type CallTimes, NOWHERE } from './lane/call.ts';
+import { Call, type CallTimes, type CallWatch, NOWHERE } from './lane/call.ts';
 import type { Clock } from './lane/clock.ts';
 import type { Demand, Lane, LaneEvents, LaneState, Outcomes, Placement } from './lane/lane.ts';
 import { type LaneNews, UNWATCHED, type Watch } from './lane/watch.ts';
@@ -18,12 +20,26 @@ import {
   flag,
   type ResolvedPoolOptions,
   resolveCallOptions,
+  resolveStreamOptions,
+  resolveSyncOptions,
+  type StreamOptions,
+  type SyncOptions,
 } from './options.ts';
 import { ReadyLine } from './ready.ts';
+import { Results } from './results.ts';
 import { Scheduler } from './schedule/scheduler.ts';
-import { rejectWithCallers } from './stack.ts';
-import type { Broadcasts, Calls, FunctionNames, Input, Output, TaskModule } from './types.ts';
-import type { Carried } from './worker/carried.ts';
+import { rejectWithCallers, withCaller } from './stack.ts';
+import { HostTalk, KeptByLanes, type Say } from './talk.ts';
+import type {
+  Broadcasts,
+  Calls,
+  FunctionNames,
+  Input,
+  Output,
+  Streams,
+  SyncCalls,
+  TaskModule,
+} from './types.ts';
 import { OVERDUE } from './worker/executor.ts';
 
 /** What `pool.stats()` tells. All counts are of calls. */
@@ -59,6 +75,23 @@ export interface Pool<M extends TaskModule> extends AsyncDisposable {
    * @throws HotlaneError OPTION
    */
   with(options: CallOptions): Calls<M>;
+  /**
+   * The module's functions, each of which blocks this thread until its result is there: for plugins and configuration loaders
+   * that must be synchronous. Works on Node's main thread and in any worker. Nothing else happens on this thread meanwhile, so
+   * neither callbacks nor streams can be passed. With placement `'inline'`: for synchronous functions, once a lane is up
+   * (`await pool.ready()`).
+   */
+  readonly sync: SyncCalls<M>;
+  /** The same with options for their calls. @throws HotlaneError OPTION */
+  syncWith(options: SyncOptions): SyncCalls<M>;
+  /**
+   * The module's generators, and other functions that give something to iterate, item by item:
+   * `for await (const row of pool.stream.rows('big.csv'))`. The call is made at once. At most `window` items are on the
+   * way, so the function waits for who reads. Leaving the loop lets the function's `finally` run.
+   */
+  readonly stream: Streams<M>;
+  /** The same with options for their calls. @throws HotlaneError OPTION */
+  streamWith(options: StreamOptions): Streams<M>;
   /**
    * Calls a function once for each input, some at a time, and gives the results out.
    *
@@ -103,6 +136,9 @@ export interface Pool<M extends TaskModule> extends AsyncDisposable {
 const MOST_LOSSES = 3;
 const NO_TRANSFER: readonly object[] = [];
 const NOT_NUMBERED = -1;
+const NO_STREAM_OPTIONS: StreamOptions = {};
+/** The other end of a stream whose call was not accepted. */
+const NOBODY: InletSource = { credit() {}, stop: () => Promise.resolve() };
 /** How long an idempotent call waits, at the most, before it runs for the second time; then twice as long. */
 const FIRST_REST_MS = 20;
 const LONGEST_REST_MS = 5_000;
@@ -118,6 +154,8 @@ const capture = (resolve: (value: unknown) => void, reject: (reason: unknown) =>
 /** Calls in, results out: joins a placement, a scheduler and a fleet. */
 export class LanePool implements Outcomes, FleetOwner {
   readonly call: object;
+  readonly sync: object;
+  readonly stream: object;
   readonly broadcast: object;
   readonly #options: ResolvedPoolOptions;
   readonly #clock: Clock;
@@ -139,6 +177,9 @@ export class LanePool implements Outcomes, FleetOwner {
   readonly #watch: Watch;
   /** The failure to start that calls heard of last: it needs no other telling. */
   #toldCause: unknown;
+  readonly #kept = new KeptByLanes();
+  /** A stream of results that nobody can read any more would keep its lane for ever. */
+  readonly #streams = new FinalizationRegistry<Inlet>(inlet => void inlet.return().catch(() => {}));
   #state: 'open' | 'closing' | 'closed' = 'open';
   /** Accepted calls that are not finished; and those among them whose promises are unsettled. */
   #inFlight = 0;
@@ -147,6 +188,8 @@ export class LanePool implements Outcomes, FleetOwner {
   #done = 0;
   #failed = 0;
   #onDrained: (() => void) | null = null;
+  /** Its lanes are on their way out: somebody waits for that. */
+  #isEnding = false;
   #closing: Promise<void> | null = null;
   #destroying: Promise<void> | null = null;
 
@@ -167,7 +210,8 @@ export class LanePool implements Outcomes, FleetOwner {
     this.#mostInFlight = options.maxQueue + options.maxLanes * options.concurrency;
     this.#placement = place(this, {
       live: () => this.#inFlight > 0,
-      holds: () => this.#unsettled > 0 || this.#onDrained !== null || this.#ready.length > 0,
+      holds: () =>
+        this.#unsettled > 0 || this.#onDrained !== null || this.#isEnding || this.#ready.length > 0,
     });
     this.#fleet = new Fleet(
       { ...options, drainMs: options.teardown === undefined ? 0 : options.graceMs },
@@ -181,6 +225,8 @@ export class LanePool implements Outcomes, FleetOwner {
     );
     if (this.#placement.window !== null) this.#scheduler.addOutlet(this.#placement.window);
     this.call = this.#callsWith(null);
+    this.sync = this.#syncWith(null);
+    this.stream = this.#streamsWith(NO_STREAM_OPTIONS);
     this.broadcast = createCallObject(name => (...args) => {
       const refused = this.#refusal(null, 0);
       if (refused !== null) return Promise.reject(refused.reason);
@@ -193,6 +239,14 @@ export class LanePool implements Outcomes, FleetOwner {
 
   with(options: CallOptions): object {
     return this.#callsWith(resolveCallOptions(options));
+  }
+
+  syncWith(options: SyncOptions): object {
+    return this.#syncWith(resolveSyncOptions(options));
+  }
+
+  streamWith(options: StreamOptions): object {
+    return this.#streamsWith(resolveStreamOptions(options));
   }
 
   map(
@@ -269,6 +323,137 @@ export class LanePool implements Outcomes, FleetOwner {
     });
   }
 
+  #syncWith(options: SyncOptions | null): object {
+    return createCallObject(name => {
+      let fn = NOT_NUMBERED;
+      return (...args) => {
+        if (fn < 0) fn = this.#number(name);
+        return this.#block(fn, args, options);
+      };
+    });
+  }
+
+  /** Makes a call, and blocks until it is settled. @returns what the function returns. @throws what it throws */
+  #block(fn: number, args: unknown[], options: SyncOptions | null): unknown {
+    const call = this.#accept(fn, args, options, null);
+    if (call.talk !== null) {
+      this.#placement.discard(call);
+      call.talk.end(null);
+      throw new HotlaneError(
+        'NOT_CLONEABLE',
+        'A callback or a stream cannot be passed to `pool.sync`: this thread, which they belong to, is blocked until the call settles.',
+      );
+    }
+    let failure: SyncFailure | null = null as SyncFailure | null;
+    let result: unknown;
+    call.sync = true;
+    call.resolve = value => {
+      result = value;
+    };
+    call.reject = reason => {
+      failure = reason as SyncFailure;
+    };
+    this.#submit(call, options);
+    const until = call.deadlineAt || Number.POSITIVE_INFINITY;
+    this.#placement.block(call, until, () => this.#lookWhileBlocked(call));
+    if (!call.settled) {
+      call.watch ??= this.#graceOnly();
+      this.#cancel(call, this.#clock.now() >= until ? this.#overdue(call) : this.#cannotBlock(call));
+    }
+    if (failure !== null) throw withCaller(failure.error, failure.lane);
+    return result;
+  }
+
+  /** Does what events would do, for which the thread has no time. */
+  #lookWhileBlocked(call: Call): void {
+    const lane = this.#laneOf(call);
+    const lost = lane?.isDead() === true;
+    this.#fleet.lookAtLanes();
+    // Its slot is freed when its exit is seen.
+    if (lost) this.settle(call, true, this.#laneLost(lane, call, 'while it ran'));
+  }
+
+  #cannotBlock(call: Call): HotlaneError {
+    return new HotlaneError(
+      'OPTION',
+      `\`${this.#names[call.fn]}\` cannot finish while this thread is blocked: with placement 'inline' it runs on this thread. For \`pool.sync\` it must be synchronous, and a lane must be up and free: \`await pool.ready()\` before.`,
+    );
+  }
+
+  #graceOnly(): CallWatch {
+    return {
+      graceMs: this.#options.graceMs,
+      deadlineMs: Number.POSITIVE_INFINITY,
+      signal: null,
+      timer: null,
+    };
+  }
+
+  #streamsWith(options: StreamOptions): object {
+    return createCallObject(name => {
+      let fn = NOT_NUMBERED;
+      return (...args) => {
+        if (fn < 0) fn = this.#number(name);
+        return this.#openStream(fn, args, options);
+      };
+    });
+  }
+
+  /** Makes a call whose results are a stream. */
+  #openStream(fn: number, args: unknown[], options: StreamOptions): Results {
+    const window = options.window ?? DEFAULT_WINDOW;
+    let call: Call;
+    try {
+      call = this.#accept(fn, args, options, null);
+    } catch (error) {
+      const refused = new Inlet(NOBODY, window, true);
+      refused.fail(error);
+      return new Results(refused);
+    }
+    call.window = window;
+    const answer = new Promise(capture);
+    call.resolve = resolveNew;
+    call.reject = rejectNew;
+    const talk = (call.talk ?? this.createTalk(call)) as HostTalk;
+    call.talk = talk;
+    const opened = talk.open(
+      {
+        credit: items => void this.#laneOf(call)?.say(call, CREDIT, 0, items, undefined),
+        stop: () => this.#stopStream(call, answer),
+      },
+      window,
+    );
+    answer.then(
+      () => opened.end(),
+      error => opened.fail(error),
+    );
+    this.#submit(call, options === NO_STREAM_OPTIONS ? null : options);
+    const results = new Results(opened);
+    this.#streams.register(results, opened);
+    return results;
+  }
+
+  /** Lets the function of a stream clean up, if it has begun. @returns when its call is over */
+  async #stopStream(call: Call, answer: Promise<unknown>): Promise<void> {
+    if (!call.settled) {
+      if (this.#scheduler.recall(call)) {
+        this.settle(call, false, undefined);
+        this.#giveUp(call);
+      } else {
+        const lane = this.#laneOf(call);
+        call.watch ??= this.#graceOnly();
+        this.#clock.clearTimer(call.watch.timer);
+        if (lane !== null) {
+          call.watch.timer = this.#clock.setTimer(call.watch.graceMs, () =>
+            this.#onGraceOver(call, lane, undefined),
+          );
+          lane.say(call, STOP, 0, 0, undefined);
+        }
+      }
+    }
+    await answer;
+  }
+
   /** The function's number on the wire, or `NOT_NUMBERED` when there is no room for more names. */
   #number(name: string): number {
     const fn = this.#placement.defineFunction(name);
@@ -279,7 +464,7 @@ export class LanePool implements Outcomes, FleetOwner {
   #invoke(fn: number, args: unknown[], options: CallOptions | null, lane: Lane | null): Promise<unknown> {
     return this.#watch.calls
       ? this.#invokeWatched(fn, args, options, lane)
-      : this.#accept(fn, args, options, lane, null);
+      : this.#promise(fn, args, options, lane, null);
   }
 
   /** For those who watch calls: each is timed, and told of. */
@@ -292,20 +477,36 @@ export class LanePool implements Outcomes, FleetOwner {
     this.#times.all = true;
     const times = this.#timesOfNext();
     const about = { name: this.#names[fn] ?? '', key: options?.key };
-    return this.#watch.call(about, times, () => this.#accept(fn, args, options, lane, times));
+    return this.#watch.call(about, times, () => this.#promise(fn, args, options, lane, times));
   }
 
   /** @param times of a call that is watched; null for others, of which some are timed */
-  #accept(
+  #promise(
     fn: number,
     args: unknown[],
     options: CallOptions | null,
     lane: Lane | null,
     times: CallTimes | null,
   ): Promise<unknown> {
-    if (fn < 0) return Promise.reject(tooManyNames());
+    let call: Call;
+    try {
+      call = this.#accept(fn, args, options, lane);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    const promise = new Promise(capture);
+    call.resolve = resolveNew;
+    call.reject = rejectNew;
+    call.times = times;
+    this.#submit(call, options);
+    return promise;
+  }
+
+  /** Makes a call of a function and its arguments. @throws why it cannot be accepted */
+  #accept(fn: number, args: unknown[], options: CallOptions | null, lane: Lane | null): Call {
+    if (fn < 0) throw tooManyNames();
     let refused = this.#refusal(options, 0);
-    if (refused !== null) return Promise.reject(refused.reason);
+    if (refused !== null) throw refused.reason;
     const call = new Call(fn);
     call.lane = lane;
     call.only = lane !== null;
@@ -313,36 +514,42 @@ export class LanePool implements Outcomes, FleetOwner {
       call.retries = options.retries ?? 0;
       call.key = options.key;
     }
-    let carried: Carried | undefined;
-    try {
-      carried = pack(this.#options.carry);
-      call.carries = carried !== undefined;
-      const all = carried === undefined ? args : [...args, carried];
-      const room = this.#options.maxQueuedBytes - this.#queuedBytes;
-      if (!this.#placement.encode(call, all, options?.transfer ?? NO_TRANSFER, room)) {
-        return Promise.reject(this.#bytesFull(call.length));
-      }
-    } catch (error) {
-      return Promise.reject(carried === undefined ? error : blame(error, carried, value => this.#try(value)));
+    if (!this.#encode(call, args, options?.transfer ?? NO_TRANSFER)) {
+      call.talk?.end(null);
+      throw this.#bytesFull(call.length);
     }
     // Reading the arguments may have run code of the user's: getters that close the pool, abort, make calls.
     refused = this.#refusal(options, call.length);
     if (refused !== null) {
       this.#placement.discard(call);
-      return Promise.reject(refused.reason);
+      call.talk?.end(null);
+      throw refused.reason;
     }
-    const promise = new Promise(capture);
-    call.resolve = resolveNew;
-    call.reject = rejectNew;
+    return call;
+  }
+
+  /** Hands an accepted call over, whose outcome is waited for by now. */
+  #submit(call: Call, options: CallOptions | null): void {
     this.#queuedBytes += call.length;
     this.#inFlight++;
     if (this.#unsettled++ === 0) this.#placement.reviewHold();
     if (options !== null || this.#watchAll) this.#limit(call, options);
-    if (times !== null) call.times = times;
-    else if (--this.#untimed < 0) this.#time(call);
+    if (call.times === null && --this.#untimed < 0) this.#time(call);
     this.#scheduler.submit(call);
     if (this.#inFlight > this.#fleet.growAbove) this.#fleet.grow();
-    return promise;
+  }
+
+  /** Reads a call's arguments, and what goes along with it. False when that takes more bytes than there is room for. */
+  #encode(call: Call, args: unknown[], transfer: readonly object[]): boolean {
+    const room = this.#options.maxQueuedBytes - this.#queuedBytes;
+    const carried = pack(this.#options.carry);
+    if (carried === undefined) return this.#placement.encode(call, args, transfer, room);
+    call.carries = true;
+    try {
+      return this.#placement.encode(call, [...args, carried], transfer, room);
+    } catch (error) {
+      throw blame(error, carried, value => this.#try(value));
+    }
   }
 
   /** Whether a value can be encoded: throws why not. */
@@ -350,11 +557,12 @@ export class LanePool implements Outcomes, FleetOwner {
     const call = new Call(NOT_NUMBERED);
     this.#placement.encode(call, [value], NO_TRANSFER, Number.POSITIVE_INFINITY);
     this.#placement.discard(call);
+    call.talk?.end(null);
   }
 
   #time(call: Call): void {
     lookForTraceApi();
-    this.#times.all = false;
+    this.#times.all = this.#watch.calls; // streams and blocking calls are not watched
     this.#untimed = this.#times.gap;
     call.times = this.#timesOfNext();
   }
@@ -417,11 +625,21 @@ export class LanePool implements Outcomes, FleetOwner {
       this.#failed++;
       // The lane saw that the time is up before we did; it does not know the function's name.
       const isOverdue = call.deadlineAt > 0 && isHotlaneError(value, 'DEADLINE') && value.message === OVERDUE;
-      call.resolve(isOverdue ? rejectWithCallers(this.#overdue(call)) : rejectWithCallers(value, lane?.id));
+      if (isOverdue) rejectCall(call, this.#overdue(call), undefined);
+      else rejectCall(call, value, lane?.id);
     } else {
       this.#done++;
       call.resolve(value);
     }
+  }
+
+  createTalk(call: Call): HostTalk {
+    const say: Say = (op, id, number, value) => this.#laneOf(call)?.say(call, op, id, number, value) ?? 0;
+    return new HostTalk(say, this.#placement, this.#kept);
+  }
+
+  onTalk(lane: Lane, op: number, id: number, number: number, value: unknown): void {
+    this.#kept.receive(lane, op, id, number, value);
   }
 
   #onSettled(call: Call): void {
@@ -436,6 +654,7 @@ export class LanePool implements Outcomes, FleetOwner {
       if (lane !== null) call.times.lane = lane.id;
       this.#onTimed(call.times);
     }
+    if (call.talk !== null) call.talk.end(lane);
     this.#queuedBytes -= call.length;
     this.#inFlight--;
     this.#scheduler.onFinished(call, lane);
@@ -455,11 +674,12 @@ export class LanePool implements Outcomes, FleetOwner {
   #cancel(call: Call, reason: unknown): void {
     if (call.settled) return;
     const { signal } = call.watch!;
+    call.talk?.drop();
     this.#onSettled(call);
     this.#failed++;
     // A signal's reason is its owner's, and not ours to write to.
     if (signal?.aborted && reason === signal.reason) call.reject(reason);
-    else call.resolve(rejectWithCallers(reason));
+    else rejectCall(call, reason, undefined);
     if (this.#wake(call) || this.#scheduler.recall(call)) {
       this.#giveUp(call);
       return;
@@ -564,6 +784,7 @@ export class LanePool implements Outcomes, FleetOwner {
 
   onGone(lane: Lane, unstarted: readonly Call[], started: readonly Call[]): void {
     this.#scheduler.removeOutlet(lane);
+    if (this.#kept.size > 0) this.#kept.onLaneGone(lane);
     let told = started.length > 0;
     for (const call of started) {
       if (call.times !== null) call.times.lane = lane.id;
@@ -594,7 +815,9 @@ export class LanePool implements Outcomes, FleetOwner {
   }
 
   #mayRunAgain(call: Call): boolean {
-    return !call.settled && call.retries > 0 && (call.side === null || call.side.transfer.length === 0);
+    if (call.settled || call.retries === 0) return false;
+    // What was moved is gone, as are items that were read, or given out.
+    return call.window === 0 && !call.talk?.readsInputs && (call.side?.transfer.length ?? 0) === 0;
   }
 
   /** Lets a call that is to run again wait a little, each time longer, and no two alike. */
@@ -674,7 +897,10 @@ export class LanePool implements Outcomes, FleetOwner {
       this.#placement.reviewHold();
     }
     this.#state = 'closed';
+    this.#isEnding = true;
+    this.#placement.reviewHold();
     await this.#fleet.close(undefined);
+    this.#kept.clear();
     this.#placement.dispose();
   }
 
@@ -692,6 +918,7 @@ export class LanePool implements Outcomes, FleetOwner {
     for (const call of waiting) this.#giveUp(call);
     for (const call of this.#placement.window?.recallAll() ?? []) this.#giveUp(call);
     await this.#fleet.close(reason ?? new HotlaneError('CLOSED', message));
+    this.#kept.clear();
     this.#placement.dispose();
   }
 
@@ -718,6 +945,18 @@ export class LanePool implements Outcomes, FleetOwner {
       `The arguments take ${bytes} bytes; with ${this.#queuedBytes} bytes of unfinished calls that is more than \`maxQueuedBytes\`, ${this.#options.maxQueuedBytes}. The call was not accepted; try later, or raise maxQueuedBytes.`,
     );
   }
+}
+
+/** Why a sync call failed, and on which lane: see `rejectCall`. */
+interface SyncFailure {
+  readonly error: unknown;
+  readonly lane: number | undefined;
+}
+
+/** @param lane the number of the lane whose function threw the error; undefined for an error of ours */
+function rejectCall(call: Call, error: unknown, lane: number | undefined): void {
+  if (call.sync) call.reject({ error, lane } satisfies SyncFailure);
+  else call.resolve(rejectWithCallers(error, lane));
 }
 
 function cannotStart(cause: unknown): HotlaneError {

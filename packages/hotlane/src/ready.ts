@@ -1,5 +1,5 @@
+import { Deque } from './call/deque.ts';
 import type { Clock } from './lane/clock.ts';
-import { Deque } from './schedule/deque.ts';
 
 interface Waiter {
   readonly resolve: () => void;

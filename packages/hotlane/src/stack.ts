@@ -1,5 +1,8 @@
 /** The frame from which a task was called, in stacks made on lanes: what lies below it is ours (worker/context.ts). */
 const OURS = /\n\s+at (?:new )?hotlaneTask /;
+const FRAME = /^\s+at /;
+/** The method that a sync call enters the pool by. */
+const POOL_FRAME = /#block /;
 const ASYNC_FRAME = /^\s+at async /;
 
 /**
@@ -29,8 +32,32 @@ export async function rejectWithCallers(error: unknown, lane?: number): Promise<
   throw error;
 }
 
-function joinCallers(error: Error, lane: number | undefined): void {
-  const callers = asyncFrames(new Error());
+/**
+ * The same for a caller that is blocked: its frames are those that lie below `pool.sync`.
+ *
+ * @returns the error
+ */
+export function withCaller(error: unknown, lane: number | undefined): unknown {
+  try {
+    if (error instanceof Error) joinCallers(error, lane, framesBelowPool(new Error()));
+  } catch {
+    // As above.
+  }
+  return error;
+}
+
+/** Frames of who called the pool: below them are the method and the function of `pool.sync` that called it. */
+function framesBelowPool({ stack }: Error): string {
+  if (typeof stack !== 'string') return '';
+  const lines = stack.split('\n').filter(line => FRAME.test(line));
+  const last = lines.findLastIndex(line => POOL_FRAME.test(line));
+  return lines
+    .slice(last + 2)
+    .map(line => `\n${line}`)
+    .join('');
+}
+
+function joinCallers(error: Error, lane: number | undefined, callers = asyncFrames(new Error())): void {
   const stack = typeof error.stack === 'string' ? error.stack : '';
   const own = lane === undefined ? headOf(error, stack) : stack.split(OURS, 1)[0];
   const mark =

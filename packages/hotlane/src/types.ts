@@ -1,14 +1,18 @@
+import type { Callback } from './call/callback.ts';
+
 /** A task module as a type: `typeof import('./tasks.js')`, or an interface of your own. */
 export type TaskModule = object;
 
-/** Why an argument does not compile: functions stay where they are made. */
+/** Why an argument does not compile. */
 export interface NotCloneable<Why extends string> {
   readonly '~hotlane': Why;
 }
 
-/** What may be passed for a parameter: the same, with functions and symbols refused. */
-export type Argument<T> = T extends (...args: any[]) => unknown
-  ? NotCloneable<'a plain function cannot be passed to a lane'>
+/** What may be passed for a parameter: the same; for a function a callback, and no symbol. */
+export type Argument<T> = T extends (...args: infer A) => infer R
+  ?
+      | Callback<(...args: A) => R | Awaited<R>>
+      | NotCloneable<'a plain function cannot be passed to a lane: pass callback(fn)'>
   : T extends symbol
     ? NotCloneable<'a symbol cannot be passed to a lane'>
     : T;
@@ -28,6 +32,35 @@ export type FunctionNames<M> = {
 
 /** A module's functions, each as the host calls it. */
 export type Calls<M> = { readonly [K in FunctionNames<M>]: Remote<M[K]> };
+
+/** What a function gives when its results are a stream. */
+type Items<R> =
+  Awaited<R> extends AsyncIterable<infer T> ? T : Awaited<R> extends Iterable<infer T> ? T : never;
+
+/** A stream of results. Leaving its loop, or `return()`, lets the function that makes them clean up. */
+export interface ResultStream<T> extends AsyncIterableIterator<T>, AsyncDisposable {
+  return(): Promise<IteratorResult<T, undefined>>;
+}
+
+/** A module's functions whose results can be iterated, each as the host calls it for a stream of them. */
+export type Streams<M> = {
+  readonly [K in FunctionNames<M> as M[K] extends (...args: any[]) => infer R
+    ? Awaited<R> extends string
+      ? never
+      : Awaited<R> extends AsyncIterable<unknown> | Iterable<unknown>
+        ? K
+        : never
+    : never]: M[K] extends (...args: infer A) => infer R
+    ? (...args: Arguments<A>) => ResultStream<Items<R>>
+    : never;
+};
+
+/** A module's functions, each blocking until its result is there. */
+export type SyncCalls<M> = {
+  readonly [K in FunctionNames<M>]: M[K] extends (...args: infer A) => infer R
+    ? (...args: Arguments<A>) => Awaited<R>
+    : never;
+};
 
 /** The same for `broadcast`: one result from each lane that is up. */
 export type Broadcasts<M> = {

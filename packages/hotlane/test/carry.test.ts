@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, it } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
-import { createPool, type PoolOptions, registerStorage } from 'hotlane';
+import { callback, createPool, type PoolOptions, registerStorage } from 'hotlane';
 import { request, tenant, unregistered } from './fixtures/storages.ts';
 import { code, counters, fixture, leavesNothingBehind, PLACEMENTS, until } from './support.ts';
 
@@ -69,6 +69,24 @@ for (const placement of PLACEMENTS) {
         assert.deepEqual(await pool.call.argumentsOf(text), [text]);
         assert.deepEqual((await pool.call.stores())[0], { text });
       });
+    });
+
+    it('are seen in generators from item to item, also after these had to wait for their reader', async () => {
+      await using pool = carryPool({ placement, carry: [request] });
+      const streams = [1, 2].map(i => request.run(i, () => pool.stream.storesByItem(3_000)));
+      for (const [i, stream] of streams.entries()) {
+        const seen = new Set<unknown>();
+        for await (const store of stream) seen.add(store);
+        assert.deepEqual([...seen], [i + 1]);
+      }
+    });
+
+    it('come along beside callbacks, and with calls that block', async () => {
+      await using pool = carryPool({ placement, carry: [request], lanes: 1 });
+      const seen = request.run('c', () => pool.call.storesBehind(callback(async () => {})));
+      assert.equal(await seen, 'c');
+      assert.equal(request.run('s', () => pool.sync.stores())[0], 's');
+      assert.equal(pool.sync.stores()[0], undefined);
     });
 
     it('that cannot be cloned reject the call, and the error names storage and place', async () => {

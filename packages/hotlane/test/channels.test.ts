@@ -32,6 +32,7 @@ function hear(what: Channel): any[] & Disposable {
 }
 
 const lanes = channel('hotlane:lane');
+const unexpected = () => assert.fail('it does not throw');
 
 for (const placement of PLACEMENTS) {
   describe(`the channel hotlane:call, ${placement}`, () => {
@@ -73,7 +74,7 @@ for (const placement of PLACEMENTS) {
     it('tells of errors: those of functions, and calls that were never accepted', async () => {
       await using pool = tasksPool({ placement });
       using heard = hearCalls();
-      const error = await pool.call.fail('no').then(assert.fail, thrown => thrown);
+      const error = await pool.call.fail('no').then(unexpected, thrown => thrown);
       assert.deepEqual(
         heard.map(({ event }) => event),
         ['start', 'end', 'error', 'asyncStart', 'asyncEnd'],
@@ -90,7 +91,7 @@ for (const placement of PLACEMENTS) {
       await using pool = tasksPool({ placement });
       using _heard = hearCalls();
       const caller = async () => await pool.call.failOdd(3);
-      const error: Error = await caller().then(assert.fail, thrown => thrown);
+      const error: Error = await caller().then(unexpected, thrown => thrown);
       assert.match(error.stack!, /── in lane 1, called from ──\n {4}at async caller/);
     });
 

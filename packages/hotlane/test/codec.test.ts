@@ -593,7 +593,7 @@ const gone = new Uint8Array(8);
 structuredClone(gone.buffer, { transfer: [gone.buffer] });
 
 const REFUSED: [what: string, args: unknown[], message: RegExp][] = [
-  ['a function', [fn], /^args\[0\] is function fn, .*pass data instead/],
+  ['a function', [fn], /^args\[0\] is function fn, .*pass data, or `callback/],
   ['a method', [{ onClick() {} }], /^args\[0\]\.onClick is function onClick/],
   ['a function in an array', [1, { rows: [0, { fn }] }], /^args\[1\]\.rows\[1\]\.fn /],
   ['a function under an odd key', [{ 'a b': { 0: fn } }], /^args\[0\]\["a b"\]\["0"\] /],
@@ -608,7 +608,7 @@ const REFUSED: [what: string, args: unknown[], message: RegExp][] = [
   ['a weak set', [new WeakSet()], /WeakSet/],
   ['a weak reference', [new WeakRef({})], /WeakRef/],
   ['a generator', [(function* () {})()], /a Generator.*array/],
-  ['an async generator', [(async function* () {})()], /AsyncGenerator.*array/],
+  ['an async generator', [(async function* () {})()], /AsyncGenerator.*pool\.stream/],
   ['an iterator', [[1].values()], /Array Iterator.*array/],
   ['a proxy of a function', [new Proxy(fn, {})], /function/],
   ['search parameters', [new URLSearchParams('a=1')], /URLSearchParams.*toString/],

@@ -5,7 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { fixture } from './support.ts';
 
-async function stderrWith(variables: Record<string, string>): Promise<string[]> {
+type Variables = Readonly<Record<string, string | undefined>>;
+
+async function stderrWith(variables: Variables): Promise<string[]> {
   const { NODE_DEBUG: _1, HOTLANE_DEBUG: _2, ...env } = process.env;
   const program = fileURLToPath(fixture('debugged.mjs'));
   const { stderr } = await promisify(execFile)(process.execPath, ['--conditions=hotlane-source', program], {
@@ -51,7 +53,7 @@ describe('the debug output', () => {
   }
 
   it('says nothing unless asked to', async () => {
-    for (const variables of [{}, { HOTLANE_DEBUG: '0' }, { NODE_DEBUG: 'net' }] as Record<string, string>[]) {
+    for (const variables of [{}, { HOTLANE_DEBUG: '0' }, { NODE_DEBUG: 'net' }] as Variables[]) {
       const lines = await stderrWith(variables);
       assert.deepEqual(
         lines.filter(text => text.includes('HOTLANE')),

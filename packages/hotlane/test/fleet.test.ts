@@ -52,7 +52,9 @@ class FakeLane implements Lane {
   hand(): void {}
   recall = () => false;
   running = () => this.busy;
+  isDead = () => false;
   abort(): void {}
+  say = () => 0;
   drain(): void {
     this.gone();
   }

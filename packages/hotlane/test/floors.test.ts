@@ -27,6 +27,8 @@ const POOL_FILES = [
   'pool.ts',
   'map.ts',
   'ready.ts',
+  'results.ts',
+  'talk.ts',
   'cancel.ts',
   'carry.ts',
   'call-object.ts',

@@ -14,6 +14,7 @@ describe('the public surface', () => {
   it('is what it was: values', () => {
     assert.deepEqual(Object.keys(hotlane).sort(), [
       'HotlaneError',
+      'callback',
       'createPool',
       'isHotlaneError',
       'registerError',
@@ -42,6 +43,8 @@ describe('the public surface', () => {
       'Arguments',
       'Broadcasts',
       'CallOptions',
+      'Callback',
+      'CallbackOptions',
       'Calls',
       'ContextStorage',
       'ErrorClass',
@@ -57,7 +60,13 @@ describe('the public surface', () => {
       'Pool',
       'PoolOptions',
       'PoolStats',
+      'RecycleOptions',
       'Remote',
+      'ResultStream',
+      'StreamOptions',
+      'Streams',
+      'SyncCalls',
+      'SyncOptions',
       'TaskModule',
     ]);
   });
@@ -65,8 +74,9 @@ describe('the public surface', () => {
   it('of a pool is what it was', async () => {
     await using pool = hotlane.createPool(new URL('./fixtures/tasks.ts', import.meta.url));
     const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(pool));
-    for (const name of ['with', 'map', 'stats', 'close', 'destroy']) assert.ok(methods.includes(name), name);
-    assert.deepEqual(Object.keys(pool).sort(), ['broadcast', 'call']);
+    for (const name of ['with', 'syncWith', 'streamWith', 'map', 'ready', 'stats', 'close', 'destroy'])
+      assert.ok(methods.includes(name), name);
+    assert.deepEqual(Object.keys(pool).sort(), ['broadcast', 'call', 'stream', 'sync']);
   });
 
   it('packs what it names, and nothing of the tests', () => {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { Deque } from '../src/call/deque.ts';
 import { Call } from '../src/lane/call.ts';
 import type { Lane, Outlet } from '../src/lane/lane.ts';
-import { Deque } from '../src/schedule/deque.ts';
 import { Scheduler } from '../src/schedule/scheduler.ts';
 
 /** An outlet of a given depth that keeps what it is handed until it is told to finish it. */

@@ -27,6 +27,10 @@ import { Tasks } from '../src/worker/tasks.ts';
 const flushed = () => new Promise<void>(resolve => setImmediate(resolve));
 
 class Recorder implements Outcomes {
+  createTalk(): never {
+    throw new Error('no call here has callbacks or streams');
+  }
+  onTalk(): void {}
   readonly outcomes: { call: Call; failed: boolean; value: unknown }[] = [];
   finishedCalls = 0;
   settle(call: Call, failed: boolean, value: unknown): void {

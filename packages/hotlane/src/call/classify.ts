@@ -2,6 +2,7 @@
  * What an object is, as structured clone sees it: by what it is made of, not by what it looks like.
  * Arrays and ordinary plain objects are recognised by the encoder itself; everything else comes here.
  */
+import { isCallbackPrototype } from './callback.ts';
 import type { CodecPlatform } from './platform.ts';
 
 export const PLAIN = 0;
@@ -17,6 +18,8 @@ export const KIND_VIEW = 9;
 export const KIND_URL = 10;
 export const KIND_PLATFORM = 11;
 export const KIND_UNCLONEABLE = 12;
+/** A callback, or an instance of a class whose instances are async iterables. */
+export const KIND_TALKS = 14;
 /** From another realm (a vm context, a frame): its prototypes are not ours. */
 const FOREIGN = 13;
 
@@ -123,7 +126,14 @@ export class Classifier {
   }
 
   #ofChain(value: object, prototype: object): number {
+    if (isCallbackPrototype(prototype)) return KIND_TALKS;
     if (this.#platform.isPlatformObject(value)) return KIND_PLATFORM;
+    // Streams of Node, and others of their kind; those that the platform or the language knows are asked about before.
+    const kind = this.#inherited(prototype);
+    return Symbol.asyncIterator in prototype && (kind === PLAIN || kind === FOREIGN) ? KIND_TALKS : kind;
+  }
+
+  #inherited(prototype: object): number {
     for (let at: object | null = prototype; at !== null; at = Object.getPrototypeOf(at)) {
       const kind = this.#kinds.get(at);
       if (kind !== undefined) return kind;

@@ -42,6 +42,9 @@ interface Deferred {
 }
 
 export class Decoder {
+  /** Makes what stands for a value of the other side: see `Encoder.refer`. Null: there are none. */
+  resolve: ((kind: number, id: number) => object) | null = null;
+
   readonly #platform: CodecPlatform;
   readonly #shapes: ShapeReader;
   #bytes: Uint8Array = emptyRoom().memory.bytes;
@@ -165,6 +168,13 @@ export class Decoder {
     return at;
   }
 
+  #referred(): object {
+    const kind = this.#byte();
+    const id = this.#varint();
+    if (this.resolve === null) this.#fail('it refers to a value of the other side, where there can be none');
+    return this.resolve(kind, id);
+  }
+
   #byte(): number {
     const at = this.#at;
     if (at >= this.#end) this.#fail('it ends early');
@@ -244,6 +254,8 @@ export class Decoder {
       }
       case wire.SIDE:
         return this.#sideValue();
+      case wire.REFERRED:
+        return this.#add(this.#referred());
       case wire.DATE:
         return this.#add(new Date(this.#view.getFloat64(this.#take(8), true)));
       case wire.REGEXP:

@@ -9,6 +9,7 @@
  * another encoder. Whatever is thrown, the next encode starts from a clean state.
  */
 import { HotlaneError, isHotlaneError } from '../errors.ts';
+import { isCallback } from './callback.ts';
 import {
   boxedValue,
   Classifier,
@@ -21,6 +22,7 @@ import {
   KIND_REGEXP,
   KIND_SET,
   KIND_SHARED,
+  KIND_TALKS,
   KIND_UNCLONEABLE,
   KIND_URL,
   KIND_VIEW,
@@ -77,6 +79,12 @@ export class Encoder {
   moveFromBytes = Number.POSITIVE_INFINITY;
   /** After an encode: those copies. Whoever sends `side` moves them. */
   moved: readonly ArrayBuffer[] = NO_BUFFERS;
+
+  /**
+   * Asked about values that do not travel, but may be spoken to: callbacks, streams. It gives what the other side is told
+   * (`kind | id << 3`), or −1 for those that are none. Null: there are none here.
+   */
+  refer: ((value: object) => number) | null = null;
 
   readonly #platform: CodecPlatform;
   readonly #shapes: ShapeWriter;
@@ -180,6 +188,7 @@ export class Encoder {
     transfer?: readonly object[],
   ): number {
     const inner = new Encoder(this.#platform, this.#shapes);
+    inner.refer = this.refer;
     const length = isArguments
       ? inner.encodeArguments(value as readonly unknown[], room, sink, transfer)
       : inner.encodeValue(value, room, sink, transfer);
@@ -457,6 +466,12 @@ export class Encoder {
       if (hasOwn.call(value, key))
         node = key === node.lastKey ? node.lastChild : this.#shapes.step(node, key);
     }
+    if (node === this.#root && this.refer !== null && Symbol.asyncIterator in value) {
+      // An object that was written for its items: it has nothing else.
+      const reference = this.refer(value);
+      at = this.#writeTag(reference & 7, this.#writeTag(wire.REFERRED, at));
+      return this.#writeVarint(reference >> 3, at);
+    }
     let id = node.id;
     if (id < 0) {
       id = node.seen < 0 ? -1 : this.#shapes.sighted(node);
@@ -550,7 +565,11 @@ export class Encoder {
 
   #writeSpecial(value: object, at: number): number {
     const kind = this.#classifier.kind(value);
-    if (kind === KIND_UNCLONEABLE) throw new Uncloneable(value);
+    if (kind === KIND_UNCLONEABLE || kind === KIND_TALKS || kind === KIND_PLATFORM) {
+      const reference = this.refer?.(value) ?? -1;
+      if (reference >= 0) return this.#writeReferred(value, reference, at);
+    }
+    if (kind === KIND_UNCLONEABLE || (kind === KIND_TALKS && isCallback(value))) throw new Uncloneable(value);
     if (kind === KIND_PLATFORM || kind === KIND_SHARED) return this.#writeSide(value, at);
     const number = this.#meet(value);
     if (number >= 0) return this.#writeReference(number, at);
@@ -580,6 +599,13 @@ export class Encoder {
       default:
         return this.#writePlain(value, at);
     }
+  }
+
+  #writeReferred(value: object, reference: number, at: number): number {
+    const number = this.#meet(value);
+    if (number >= 0) return this.#writeReference(number, at);
+    at = this.#writeTag(reference & 7, this.#writeTag(wire.REFERRED, at));
+    return this.#writeVarint(reference >> 3, at);
   }
 
   #writeContainer(tag: number, deferTag: number, value: object, writer: Writer, at: number): number {

@@ -10,6 +10,7 @@ export const {
   or: atomicOr,
   compareExchange: atomicCompareExchange,
   notify: atomicNotify,
+  wait: atomicWait,
   waitAsync: atomicWaitAsync,
 } = Atomics;
 

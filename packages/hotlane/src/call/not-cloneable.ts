@@ -68,7 +68,8 @@ function label(key: string, inArray: boolean): string {
 const HINTS: [pattern: RegExp, hint: string][] = [
   [/ of (Promise)$/, 'await it first'],
   [/ of (WeakMap|WeakSet|WeakRef|FinalizationRegistry)$/, 'pass what it holds instead'],
-  [/Generator|Iterator/, 'collect it into an array'],
+  [/AsyncGenerator|AsyncIterator/, 'a function that gives many results is called with `pool.stream`'],
+  [/Generator|Iterator/, 'collect it into an array, or call the function with `pool.stream`'],
   [/ of (Headers|FormData)$/, 'pass its entries, e.g. Object.fromEntries(headers)'],
   [/ of (Request|Response)$/, 'pass what you need of it, e.g. its url, or await its text()'],
   [/ of AbortSignal$/, 'pass it as the option `signal` of the call'],
@@ -80,7 +81,8 @@ const HINTS: [pattern: RegExp, hint: string][] = [
 ];
 
 function describe(value: unknown): [what: string, hint: string] {
-  if (typeof value === 'function') return [show(value), 'pass data instead'];
+  if (typeof value === 'function')
+    return [show(value), 'pass data, or `callback(fn)` among the arguments of a call'];
   if (typeof value === 'symbol') return [`the symbol ${String(value)}`, 'pass its description instead'];
   const tag = Object.prototype.toString.call(value).slice(8, -1);
   const what = /Generator|Iterator/.test(tag) ? `${/^[AI]/.test(tag) ? 'an' : 'a'} ${tag}` : show(value);

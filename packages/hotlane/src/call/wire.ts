@@ -87,6 +87,9 @@ export const LOOSE_ARRAY = 0x25;
 /** followed by the head of an error. */
 export const DEFER_ERROR = 0x24;
 
+/** u8 kind, varint id: what stays on the sending side, and is spoken to from here (talk.ts). */
+export const REFERRED = 0x26;
+
 export const SMALL_STRING = 0x40;
 export const SMALL_STRING_MAX = 63;
 export const SMALL_INT = 0x80;

@@ -362,11 +362,23 @@ export class Fleet implements LaneEvents {
     if (replaces !== null) this.#replacing++;
     this.#tenures.set(lane, tenure);
     this.#move(lane, tenure, 'starting');
-    const { startMs } = this.#options;
-    tenure.timer = this.#clock.setTimer(startMs, () => {
-      const what = `Lane ${id} was not up within \`startMs\`, ${startMs} ms: its module is still loading. Does a top-level await in it, or its \`setup\`, never settle?`;
-      lane.end(new HotlaneError('LANE_START', what));
-    });
+    tenure.timer = this.#clock.setTimer(this.#options.startMs, () => this.#startTookTooLong(lane));
+  }
+
+  #startTookTooLong(lane: Lane): void {
+    const what = `Lane ${lane.id} was not up within \`startMs\`, ${this.#options.startMs} ms: its module is still loading. Does a top-level await in it, or its \`setup\`, never settle?`;
+    lane.end(new HotlaneError('LANE_START', what));
+  }
+
+  /** Does what timers and events would do, were the thread not blocked: lanes that are dead or take too long are ended. */
+  lookAtLanes(): void {
+    const now = this.#clock.now();
+    for (const [lane, { createdAt }] of [...this.#tenures]) {
+      if (lane.state === 'starting' && now - createdAt > this.#options.startMs) this.#startTookTooLong(lane);
+      else if ((lane.state === 'starting' || lane.state === 'up') && lane.isDead()) {
+        lane.end(new HotlaneError('LANE_LOST', `Lane ${lane.id} has ended.`));
+      }
+    }
   }
 
   #tellCapacity(): void {

@@ -50,10 +50,30 @@ export class Call {
   watch: CallWatch | null = null;
   /** When it was made, began and ended; null for calls that are not timed, which are most. */
   times: CallTimes | null = null;
+  /** Its caller is blocked until it settles. */
+  sync = false;
+  /** What it says while it runs, and is told: streams and callbacks; null for nearly every call. */
+  talk: Talk | null = null;
+  /** Of a call whose results are a stream: how many of them may be on the way. 0: it has one result. */
+  window = 0;
 
   constructor(fn: number) {
     this.fn = fn;
   }
+}
+
+/** The host's side of what a call says while it runs: see call/talk.ts. */
+export interface Talk {
+  /** Takes in what a value among the arguments is: what the lane is told of it, or −1 for what is no part of a talk. */
+  refer(value: object): number;
+  /** The lane says something. A value that could not be decoded comes as the error that says why. */
+  receive(op: number, id: number, number: number, value: unknown): void;
+  /** Whether a stream among the arguments would be read: what was read is gone, so the call cannot run again. */
+  readonly readsInputs: boolean;
+  /** The call was cancelled: nobody wants what it still says. */
+  drop(): void;
+  /** The call has finished, on a lane or on none: nothing more is said. */
+  end(lane: Lane | null): void;
 }
 
 export interface SideValues {

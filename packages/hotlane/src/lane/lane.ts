@@ -1,4 +1,4 @@
-import type { Call } from './call.ts';
+import type { Call, Talk } from './call.ts';
 
 /**
  * The states of a lane. Only the fleet moves a lane from one to the next.
@@ -32,8 +32,17 @@ export interface Lane extends Outlet {
   wornAt: number;
   /** How many calls it is running now. */
   running(): number;
+  /** Whether its thread has ended, although no event has told so yet: those wait while the host is blocked. */
+  isDead(): boolean;
   /** Tells the function that runs `call` to stop: fires its signal and turns `aborted()` true. */
   abort(call: Call, reason: unknown): void;
+  /**
+   * Tells the function that runs `call` something, or with null the lane itself: see call/talk.ts.
+   *
+   * @returns how many bytes the value takes; 0 when there is nobody to tell
+   * @throws HotlaneError NOT_CLONEABLE, TOO_LARGE
+   */
+  say(call: Call | null, op: number, id: number, number: number, value: unknown): number;
   /** Lets running calls finish and takes no more; `LaneEvents.onEnded` follows. */
   drain(): void;
   /** Ends the lane now; `LaneEvents.onEnded` follows. Can be called in any state, and twice. */
@@ -64,6 +73,10 @@ export interface Outcomes {
   settle(call: Call, failed: boolean, value: unknown, lane?: Lane): void;
   /** The call's lane is free of it. */
   finished(call: Call, lane: Lane): void;
+  /** A call's arguments have something to talk about: makes what the host's side of that is. */
+  createTalk(call: Call): Talk;
+  /** A lane says something that belongs to no call: of callbacks that are kept. */
+  onTalk(lane: Lane, op: number, id: number, number: number, value: unknown): void;
 }
 
 /**
@@ -91,10 +104,20 @@ export interface Placement {
   away(): number;
   /** All calls that were handed over and have not finished. */
   handed(): Call[];
+  /**
+   * Blocks the thread until a call is settled.
+   *
+   * @param until when to give up, on the clock
+   * @param look to be called now and then
+   */
+  block(call: Call, until: number, look: () => void): void;
   /** `Demand.holds` may have changed. */
   reviewHold(): void;
   /** Whether the process has room for one more busy thread. */
   hasBudget(): boolean;
+  now(): number;
+  /** Calls back after other events of the loop had their turn. */
+  turn(next: () => void): void;
   /** The pool has ended and its lanes are gone: lets go of everything. */
   dispose(): void;
 }

@@ -1,16 +1,25 @@
 import { Decoder } from '../call/decode.ts';
 import { DefinitionLog } from '../call/definitions.ts';
 import { Encoder } from '../call/encode.ts';
-import { emptyRoom, HeapSink } from '../call/memory.ts';
+import { emptyRoom, HeapSink, memoryOver } from '../call/memory.ts';
+import {
+  NO_CALL,
+  opOfUnreadable,
+  readTalk,
+  type TalkEntry,
+  type TalkMessage,
+  TalkWriter,
+} from '../call/talk.ts';
 import { notCloneable } from '../errors.ts';
 import { type Call, NOWHERE, type SideValues } from '../lane/call.ts';
 import type { Demand, Lane, LaneEvents, LaneState, Outcomes, Placement } from '../lane/lane.ts';
 import type { ResolvedPoolOptions } from '../options.ts';
-import { type Carried, inside } from '../worker/carried.ts';
+import type { Carried } from '../worker/carried.ts';
 import type { Tracker } from '../worker/context.ts';
 import { type Answers, Executor } from '../worker/executor.ts';
 import { type HookOptions, setUp, tearDown } from '../worker/hooks.ts';
 import type { InvocationHost } from '../worker/invocation.ts';
+import { KeptCallbacks, LaneTalk, type Say } from '../worker/talk.ts';
 import type { Tasks } from '../worker/tasks.ts';
 import { loadTasks } from './load.ts';
 import { apart, clone, KeepAlive, now, snapshot, turn } from './node.ts';
@@ -36,7 +45,10 @@ export class InlinePlacement implements Placement {
   readonly #demand: Demand;
   readonly #heap = new HeapSink(MOST_VALUE_BYTES);
   readonly log = new DefinitionLog(LOG_BYTES);
-  readonly #encoder = new Encoder(nodeCodec, this.log.writer(nodeCodec));
+  readonly shapes = this.log.writer(nodeCodec);
+  readonly #encoder = new Encoder(nodeCodec, this.shapes);
+  /** The calls whose arguments are encoded now, the inner one last: a getter may make a call. */
+  readonly #encoded: Call[] = [];
   readonly #keepAlive = new KeepAlive();
   readonly #tracker = inlineTracker();
   readonly #lanes = new Set<InlineLane>();
@@ -46,6 +58,11 @@ export class InlinePlacement implements Placement {
     this.#options = { module, concurrency, setup, teardown, data: snapshot(options.data) };
     this.#outcomes = outcomes;
     this.#demand = demand;
+    this.#encoder.refer = value => {
+      const call = this.#encoded.at(-1)!;
+      call.talk ??= outcomes.createTalk(call);
+      return call.talk.refer(value);
+    };
   }
 
   defineFunction(name: string): number {
@@ -58,7 +75,12 @@ export class InlinePlacement implements Placement {
   }
 
   encode(call: Call, args: readonly unknown[], transfer: readonly object[], mostBytes: number): boolean {
-    call.length = this.#encoder.encodeArguments(args, EMPTY_ROOM, this.#heap, transfer);
+    this.#encoded.push(call);
+    try {
+      call.length = this.#encoder.encodeArguments(args, EMPTY_ROOM, this.#heap, transfer);
+    } finally {
+      this.#encoded.pop();
+    }
     if (call.length > mostBytes) return false;
     const { room, side } = this.#encoder;
     if (side.length > 0 || transfer.length > 0) call.side = moveAside({ values: side, transfer });
@@ -89,6 +111,11 @@ export class InlinePlacement implements Placement {
     return [...this.#lanes].flatMap(lane => lane.handed());
   }
 
+  /** Runs the call here and now, which is all that can be done: this is the thread that it would wait for. */
+  block(call: Call): void {
+    for (const lane of this.#lanes) lane.runNow(call);
+  }
+
   reviewHold(): void {
     this.#keepAlive.set(this.#demand.holds());
   }
@@ -108,6 +135,9 @@ export class InlinePlacement implements Placement {
   }
 
   /** Its lanes are no threads. */
+  readonly now = now;
+  readonly turn = turn;
+
   hasBudget(): boolean {
     return true;
   }
@@ -136,6 +166,14 @@ class InlineLane implements Lane, Answers, InvocationHost {
   readonly #executor: Executor;
   readonly #decoder: Decoder;
   readonly #answers: { readonly encoder: Encoder; readonly decoder: Decoder };
+  /** What calls say: from the host, and to it. */
+  readonly #toLane: TalkWriter;
+  readonly #toHost: TalkWriter;
+  readonly #kept: KeptCallbacks;
+  readonly #talks = new Map<number, LaneTalk>();
+  #decoding: LaneTalk | null = null;
+  /** By ticket: how many calls have had it. */
+  readonly #serials: number[];
   readonly #heap = new HeapSink(MOST_VALUE_BYTES);
   /** By ticket: the calls it has, whether begun, and whether cancelled. */
   readonly #calls: (Call | null)[];
@@ -163,10 +201,22 @@ class InlineLane implements Lane, Answers, InvocationHost {
     this.#executor = new Executor(this, this, tracker);
     this.#decoder = new Decoder(nodeCodec, placement.log.reader(nodeCodec));
     const log = new DefinitionLog(LOG_BYTES);
+    const shapes = log.writer(nodeCodec);
     this.#answers = {
-      encoder: new Encoder(nodeCodec, log.writer(nodeCodec)),
+      encoder: new Encoder(nodeCodec, shapes),
       decoder: new Decoder(nodeCodec, log.reader(nodeCodec)),
     };
+    this.#decoder.resolve = (kind, id) => this.#decoding!.resolve(kind, id);
+    this.#toLane = new TalkWriter(new Encoder(nodeCodec, placement.shapes), { now, turn }, message =>
+      turn(() => this.#hear(message, this.#decoder, (...heard) => this.#tellTask(...heard))),
+    );
+    this.#toHost = new TalkWriter(new Encoder(nodeCodec, shapes), { now, turn }, message =>
+      turn(() => this.#hear(message, this.#answers.decoder, (entry, value) => this.#tellHost(entry, value))),
+    );
+    this.#kept = new KeptCallbacks((op, id, number, value) =>
+      this.#toHost.say(NO_CALL, 0, op, id, number, value),
+    );
+    this.#serials = new Array(concurrency).fill(0);
     this.#calls = new Array(concurrency).fill(null);
     this.#begun = new Array(concurrency).fill(false);
     this.#cancelled = new Array(concurrency).fill(false);
@@ -200,9 +250,10 @@ class InlineLane implements Lane, Answers, InvocationHost {
     this.#calls[ticket] = call;
     this.#begun[ticket] = false;
     this.#cancelled[ticket] = false;
+    this.#serials[ticket]++;
     call.slot = ticket;
     this.#held++;
-    turn(() => apart(() => this.#begin(ticket, call)));
+    turn(() => this.#begin(ticket, call));
   }
 
   recall(call: Call): boolean {
@@ -215,6 +266,14 @@ class InlineLane implements Lane, Answers, InvocationHost {
     return this.#executor.running;
   }
 
+  isDead(): boolean {
+    return false;
+  }
+
+  runNow(call: Call): void {
+    if (this.#calls[call.slot] === call) this.#begin(call.slot, call);
+  }
+
   handed(): Call[] {
     return this.#calls.filter(call => call !== null);
   }
@@ -222,6 +281,13 @@ class InlineLane implements Lane, Answers, InvocationHost {
   abort(call: Call, reason: unknown): void {
     this.#cancelled[call.slot] = true;
     this.#executor.abort(call.slot, reason);
+  }
+
+  say(call: Call | null, op: number, id: number, number: number, value: unknown): number {
+    if (call === null) return this.#toLane.say(NO_CALL, 0, op, id, number, value);
+    const { slot } = call;
+    if (this.#calls[slot] !== call) return 0;
+    return this.#toLane.say(slot, this.#serials[slot], op, id, number, value);
   }
 
   drain(): void {
@@ -255,18 +321,79 @@ class InlineLane implements Lane, Answers, InvocationHost {
     if (this.#calls[ticket] !== call || this.#begun[ticket]) return; // recalled, or the lane is gone
     this.#begun[ticket] = true;
     if (call.times !== null) call.times.startedAt = now();
+    const talk = call.talk !== null || call.window > 0 ? this.#openTalk(ticket, call) : null;
     try {
-      let task = this.#tasks!.find(this.#placement.names[call.fn]);
+      const task = this.#tasks!.find(this.#placement.names[call.fn]);
       const { memory, start, length, side } = call;
       const args = this.#decoder.decodeArguments(memory!, start, start + length, side?.values ?? NOTHING);
-      if (call.carries) task = inside(args.pop() as Carried, task);
-      this.#executor.run(ticket, task, args, call.deadlineAt);
+      const carried = call.carries ? (args.pop() as Carried) : null;
+      apart(() => this.#executor.run(ticket, task, args, call.deadlineAt, talk, carried));
     } catch (error) {
+      this.#endTalk(ticket);
       this.#finish(call, true, error);
     }
   }
 
+  #openTalk(ticket: number, call: Call): LaneTalk {
+    const serial = this.#serials[ticket];
+    const say: Say = (op, id, number, value) => this.#toHost.say(ticket, serial, op, id, number, value);
+    const talk = new LaneTalk(say, { now, turn }, this.#kept, call.window);
+    this.#talks.set(ticket, talk);
+    this.#decoding = talk;
+    return talk;
+  }
+
+  #endTalk(ticket: number): boolean {
+    const talk = this.#talks.get(ticket);
+    if (talk === undefined) return false;
+    this.#talks.delete(ticket);
+    talk.end();
+    this.#toHost.flush();
+    return true;
+  }
+
+  /** Goes through what one side has said to the other. */
+  #hear(
+    message: TalkMessage,
+    decoder: Decoder,
+    tell: (entry: TalkEntry, value: unknown, unreadable: boolean) => void,
+  ) {
+    readTalk(message, entry => {
+      if (entry.slot !== NO_CALL && this.#serials[entry.slot] !== entry.serial) return; // of a call that is over
+      let value: unknown;
+      let unreadable = false;
+      try {
+        value = decoder.decodeValue(
+          memoryOver(message.bytes),
+          entry.start,
+          entry.end,
+          moveAside({ values: entry.values, transfer: [] }).values,
+        );
+      } catch (error) {
+        value = error;
+        unreadable = true;
+      }
+      tell(entry, value, unreadable);
+    });
+  }
+
+  #tellTask({ slot, op, id, number }: TalkEntry, value: unknown, unreadable: boolean): void {
+    if (slot === NO_CALL) this.#kept.receive(op, number, value);
+    else this.#talks.get(slot)?.receive(unreadable ? opOfUnreadable(op) : op, id, number, value);
+  }
+
+  #tellHost({ slot, op, id, number }: TalkEntry, value: unknown): void {
+    if (slot === NO_CALL) this.#outcomes.onTalk(this, op, id, number, value);
+    else this.#calls[slot]?.talk?.receive(op, id, number, value);
+  }
+
   answer(ticket: number, failed: boolean, value: unknown, transfer: readonly object[]): void {
+    // Behind what the call has said, which is on its way.
+    if (this.#endTalk(ticket)) turn(() => this.#answer(ticket, failed, value, transfer));
+    else this.#answer(ticket, failed, value, transfer);
+  }
+
+  #answer(ticket: number, failed: boolean, value: unknown, transfer: readonly object[]): void {
     const call = this.#calls[ticket];
     if (call === null) return; // the lane was given up
     let result: unknown;

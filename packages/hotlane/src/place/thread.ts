@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { getHeapStatistics } from 'node:v8';
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
 import { decodeAlone } from '../call/alone.ts';
@@ -10,7 +11,7 @@ import { refuseGreeting } from '../transport/handshake.ts';
 import { LEAST_INBOX, type ToHost, type ToLane, type WindowMemory } from '../transport/layout.ts';
 import { MOST_AHEAD, SharedWindow } from '../transport/window.ts';
 import type { HookOptions } from '../worker/hooks.ts';
-import { clock, clone, cores, KeepAlive, processBudget, snapshot, turn } from './node.ts';
+import { clock, clone, cores, KeepAlive, now, processBudget, snapshot, turn } from './node.ts';
 import { nodeCodec } from './node-codec.ts';
 
 /** What a thread is started with. */
@@ -48,6 +49,7 @@ export class ThreadPlacement implements Placement {
   readonly #options: ThreadOptions;
   readonly #budget: Budget | null;
   readonly #keepAlive = new KeepAlive();
+  readonly #lanes = new Set<ThreadLane>();
 
   /**
    * @param module the task module's absolute URL
@@ -94,6 +96,13 @@ export class ThreadPlacement implements Placement {
     return this.window.handed();
   }
 
+  block(call: Call, until: number, look: () => void): void {
+    this.window.block(call, until, () => {
+      for (const lane of this.#lanes) lane.receiveAll();
+      look();
+    });
+  }
+
   reviewHold(): void {
     this.window.reviewHold();
   }
@@ -104,8 +113,15 @@ export class ThreadPlacement implements Placement {
   }
 
   createLane(id: number, events: LaneEvents): Lane {
-    return new ThreadLane(id, events, this.window, this.#options, this.#budget);
+    const lane = new ThreadLane(id, events, this.window, this.#options, this.#budget, () =>
+      this.#lanes.delete(lane),
+    );
+    this.#lanes.add(lane);
+    return lane;
   }
+
+  readonly now = now;
+  readonly turn = turn;
 
   hasBudget(): boolean {
     return this.#budget?.hasRoom() ?? true;
@@ -135,6 +151,7 @@ class ThreadLane implements Lane {
   readonly #port: MessagePort;
   readonly #budget: Budget | null;
   readonly #cell: number;
+  readonly #forget: () => void;
   #seat = NOWHERE;
   #worker: Worker | null = null;
   #gone = false;
@@ -145,8 +162,10 @@ class ThreadLane implements Lane {
     window: SharedWindow,
     { module, concurrency, heapMb, heapBytes, setup, teardown, data }: ThreadOptions,
     budget: Budget | null,
+    onGone: () => void,
   ) {
     this.id = id;
+    this.#forget = onGone;
     this.#budget = budget;
     this.#cell = budget?.take() ?? NO_CELL;
     this.#events = events;
@@ -217,6 +236,12 @@ class ThreadLane implements Lane {
     this.#window.abort(call, reason);
   }
 
+  say(call: Call | null, op: number, id: number, number: number, value: unknown): number {
+    if (this.#gone) return 0;
+    if (call !== null) return this.#window.say(call, op, id, number, value);
+    return this.#window.sayTo(this.#seat, op, id, number, value);
+  }
+
   drain(): void {
     this.#post({ kind: 'drain' });
   }
@@ -257,11 +282,23 @@ class ThreadLane implements Lane {
     }
   }
 
-  #onExit(code: number): void {
-    // What it said last may still lie in its port.
-    for (let last = receiveMessageOnPort(this.#port); last; last = receiveMessageOnPort(this.#port)) {
-      this.#receive(last.message);
+  /** Takes in what lies in its port, without waiting for the event. */
+  receiveAll(): void {
+    for (let next = receiveMessageOnPort(this.#port); next; next = receiveMessageOnPort(this.#port)) {
+      this.#receive(next.message);
     }
+  }
+
+  isDead(): boolean {
+    if (this.#gone || this.#worker === null) return true;
+    const thread = this.#window.threadOf(this.#seat);
+    if (thread > 0) return !existsSync(`/proc/self/task/${thread}`);
+    // Node does not know how long the loop of an ended thread was idle.
+    return this.#worker.performance.eventLoopUtilization().idle < 0;
+  }
+
+  #onExit(code: number): void {
+    this.receiveAll(); // what it said last may still lie in its port
     if (this.cause === undefined && this.state !== 'draining') {
       this.cause = new HotlaneError('LANE_LOST', `Lane ${this.id} exited with code ${code}.`);
     }
@@ -272,6 +309,7 @@ class ThreadLane implements Lane {
     if (this.#gone) return;
     this.#gone = true;
     this.#budget?.free(this.#cell);
+    this.#forget();
     this.#port.close();
     const { unstarted, started } = this.#window.vacate(this.#seat);
     this.#events.onEnded(this, unstarted, started);

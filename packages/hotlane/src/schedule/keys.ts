@@ -1,7 +1,7 @@
+import { Deque } from '../call/deque.ts';
 import type { Call } from '../lane/call.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { Key } from '../options.ts';
-import { Deque } from './deque.ts';
 
 /** Keys with nothing in flight whose lanes are remembered; of more than these the longest idle are forgotten. */
 export const MOST_IDLE_KEYS = 65_536;

@@ -1,7 +1,7 @@
+import { Deque } from '../call/deque.ts';
 import type { Call } from '../lane/call.ts';
 import type { Clock } from '../lane/clock.ts';
 import type { Lane, Outlet } from '../lane/lane.ts';
-import { Deque } from './deque.ts';
 import { Keys } from './keys.ts';
 
 /** Cancelled calls may fill this much of the queue, beyond the live ones, before they are cleared out. */

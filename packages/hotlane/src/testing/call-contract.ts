@@ -1,3 +1,4 @@
+import { callback } from '../call/callback.ts';
 import type { PoolOptions } from '../options.ts';
 import type { Pool } from '../pool.ts';
 import { type ContractCase, check, equal, pause, range, refused, rejection, until } from './check.ts';
@@ -378,6 +379,51 @@ export function callContract(subject: CallSubject): ContractCase[] {
       equal(await pool.call.laneId(), 5, 'the lane after one more lost one');
     });
   }
+
+  // ---- streams and callbacks ----------------------------------------------------------------------------
+
+  it('gives a stream of results in order, then what the generator threw', ONE, async pool => {
+    const seen: number[] = [];
+    const read = async () => {
+      for await (const n of pool.stream.numbersTo(5_000, 3_000)) seen.push(n);
+    };
+    const error = await rejection(read());
+    check(error instanceof RangeError && error.message === 'no item 3000', String(error));
+    equal(seen, range(3_000));
+  });
+
+  it('lets the generator of a stream clean up when its reader leaves', ONE, async pool => {
+    const before = await pool.call.timesCleanedUp();
+    for await (const n of pool.stream.numbersTo(100_000, -1)) if (n === 5) break;
+    equal(await pool.call.timesCleanedUp(), before + 1);
+  });
+
+  it('reads a stream among the arguments, and closes it', ONE, async pool => {
+    let closed = false;
+    async function* numbers() {
+      try {
+        yield* range(3_000);
+      } finally {
+        closed = true;
+      }
+    }
+    equal(await pool.call.sum(numbers()), (2_999 * 3_000) / 2);
+    check(closed, 'the source was not closed');
+  });
+
+  it('calls callbacks, awaited and one-way, before the call settles', ONE, async pool => {
+    let told = 0;
+    const done = callback(() => void told++, { oneWay: true });
+    equal(
+      await pool.call.ask(
+        callback(async i => 2 * i),
+        done,
+        5,
+      ),
+      [0, 2, 4, 6, 8],
+    );
+    equal(told, 1);
+  });
 
   // ---- limits and the end -------------------------------------------------------------------------------
 

@@ -121,6 +121,40 @@ export function exit(): never {
   for (;;); // a worker of the web is closed when its event loop turns; it must not answer before
 }
 
+let cleanedUp = 0;
+export function* numbersTo(n: number, failAt: number): Generator<number> {
+  try {
+    for (let i = 0; i < n; i++) {
+      if (i === failAt) throw new RangeError(`no item ${i}`);
+      yield i;
+    }
+  } finally {
+    cleanedUp++;
+  }
+}
+
+export function timesCleanedUp(): number {
+  return cleanedUp;
+}
+
+export async function sum(numbers: AsyncIterable<number>): Promise<number> {
+  let total = 0;
+  for await (const n of numbers) total += n;
+  return total;
+}
+
+/** Calls a function of the host's so many times, then tells another that it is done. */
+export async function ask(
+  fn: (i: number) => number | Promise<number>,
+  done: () => void,
+  times: number,
+): Promise<number[]> {
+  const answers: number[] = [];
+  for (let i = 0; i < times; i++) answers.push(await fn(i));
+  done();
+  return answers;
+}
+
 const lists = new Map<unknown, { list: number[]; now: number }>();
 /** Keeps a list per key in the lane's memory, and tells how many calls of a key run at once. */
 export async function append(key: unknown, value: number): Promise<{ list: number[]; atOnce: number }> {

@@ -47,6 +47,12 @@ class Owner implements Outcomes, LaneEvents {
 
   onWorn(): void {}
 
+  createTalk(): never {
+    throw new Error('no call of this contract has callbacks or streams');
+  }
+
+  onTalk(): void {}
+
   onEnding(lane: Lane): void {
     if (lane.state === 'up') lane.state = 'draining';
   }

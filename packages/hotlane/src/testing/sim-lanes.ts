@@ -109,6 +109,18 @@ export class SimPlacement implements Placement, Window {
 
   reviewHold(): void {}
 
+  now(): number {
+    return this.clock.now();
+  }
+
+  turn(next: () => void): void {
+    this.clock.after(0, next);
+  }
+
+  block(): never {
+    throw new Error('nobody can wait for simulated lanes');
+  }
+
   hasBudget(): boolean {
     return true;
   }
@@ -256,7 +268,15 @@ export class SimLane implements Lane {
     return this.#mine.size;
   }
 
+  isDead(): boolean {
+    return false;
+  }
+
   abort(): void {}
+
+  say(): number {
+    return 0;
+  }
 
   drain(): void {
     this.#draining = true;

@@ -1,7 +1,7 @@
-import { atomicNotify, atomicStore, soon } from '../call/intrinsics.ts';
+import { atomicNotify, atomicStore, atomicWait, soon } from '../call/intrinsics.ts';
 import type { Clock } from '../lane/clock.ts';
 import type { Demand } from '../lane/lane.ts';
-import { HOST_ASLEEP } from './layout.ts';
+import { ASLEEP, AWAKE, BLOCKED, HOST_ASLEEP } from './layout.ts';
 import { Patience } from './patience.ts';
 import { Sleeper } from './wake.ts';
 
@@ -17,6 +17,10 @@ export interface Turns {
 
 /** How long it polls before it sleeps, in milliseconds. */
 const POLL_MS = 0.2;
+/** How long a blocked thread spins before it sleeps, in milliseconds; and how often it looks up from its sleep. */
+const SPIN_MS = 0.1;
+const SPINS_PER_LOOK = 64;
+const LOOK_MS = 20;
 
 /**
  * How the host waits for answers: it looks once per turn of its event loop for a while, if that has paid lately
@@ -40,6 +44,7 @@ export class HostLoop {
   readonly #arm: () => void;
   #state: 'idle' | 'polling' | 'asleep' = 'idle';
   readonly #patience = new Patience();
+  readonly #blockedPatience = new Patience();
   /** Until when it polls, should nothing arrive; 0 while nothing has been waited for. */
   #pollUntil = 0;
   /** A sleeping lane was rung since the last answer. */
@@ -81,11 +86,58 @@ export class HostLoop {
     if (this.#state === 'asleep') {
       if (this.#rang || !this.#patience.ready) return; // a lane will ring
       // Not asleep any more. A ring that is under way already finds the loop polling, which does no harm.
-      atomicStore(this.#control, HOST_ASLEEP, 0);
+      atomicStore(this.#control, HOST_ASLEEP, AWAKE);
     }
     this.#state = 'polling';
     this.#pollUntil = 0;
     soon(this.#begin);
+  }
+
+  /**
+   * Blocks the thread until something is so. What arrives meanwhile is taken in, for other calls too.
+   *
+   * @param isDone asked after each look at what has arrived
+   * @param until when to give up, on the clock
+   * @param show shows lanes what they have not been shown
+   * @param look takes in messages, and looks whether lanes are well; at least every `LOOK_MS` of sleep
+   */
+  block(isDone: () => boolean, until: number, show: () => void, look: () => void): void {
+    show();
+    if (this.#spin(isDone)) return;
+    while (!isDone()) {
+      // The sign first, then another look: see wake.ts.
+      atomicStore(this.#control, HOST_ASLEEP, BLOCKED);
+      this.#drain();
+      look();
+      show();
+      const left = until - this.#clock.now();
+      if (isDone() || left <= 0) break;
+      atomicWait(this.#control, HOST_ASLEEP, BLOCKED, Math.min(left, LOOK_MS));
+      this.#drain();
+    }
+    atomicStore(this.#control, HOST_ASLEEP, AWAKE);
+    if (this.#state !== 'asleep') return;
+    // Its sign of sleeping was taken back: others may wait for what comes.
+    this.#state = 'polling';
+    this.#pollUntil = 0;
+    this.reviewHold();
+    this.#turns.turn(this.#poll);
+  }
+
+  /** Looks for a while without sleeping, if a core is left for that and it has paid lately. */
+  #spin(isDone: () => boolean): boolean {
+    if (this.#lanesAwake() >= this.#turns.cores || !this.#blockedPatience.take()) return isDone();
+    const until = this.#clock.now() + SPIN_MS;
+    do {
+      for (let i = 0; i < SPINS_PER_LOOK; i++) {
+        if (this.#drain() > 0 && isDone()) {
+          this.#blockedPatience.rewarded();
+          return true;
+        }
+      }
+    } while (this.#clock.now() < until);
+    this.#blockedPatience.wasInVain();
+    return isDone();
   }
 
   /** A sleeping lane was rung. */
@@ -103,7 +155,7 @@ export class HostLoop {
   dispose(): void {
     this.#state = 'idle';
     this.reviewHold();
-    atomicStore(this.#control, HOST_ASLEEP, 0);
+    atomicStore(this.#control, HOST_ASLEEP, AWAKE);
     atomicNotify(this.#control, HOST_ASLEEP);
   }
 
@@ -153,10 +205,10 @@ export class HostLoop {
     this.#state = 'asleep';
     this.#pollUntil = 0;
     // The sign first, then another look: see wake.ts.
-    atomicStore(this.#control, HOST_ASLEEP, 1);
+    atomicStore(this.#control, HOST_ASLEEP, ASLEEP);
     const arrived = this.#drain();
-    if (arrived > 0 || !this.#demand.live() || !this.#sleeper.sleep(1)) {
-      atomicStore(this.#control, HOST_ASLEEP, 0);
+    if (arrived > 0 || !this.#demand.live() || !this.#sleeper.sleep(ASLEEP)) {
+      atomicStore(this.#control, HOST_ASLEEP, AWAKE);
       this.#state = 'polling';
       if (arrived > 0) this.#rang = false;
       this.#turns.turn(this.#poll);

@@ -6,20 +6,22 @@ import {
   atomicAnd,
   atomicCompareExchange,
   atomicLoad,
-  atomicNotify,
   atomicOr,
   atomicStore,
   whenSettled,
 } from '../call/intrinsics.ts';
 import { HeapSink, type Memory, memoryOver } from '../call/memory.ts';
 import type { CodecPlatform } from '../call/platform.ts';
+import { NO_CALL, opOfUnreadable, readTalk, type TalkMessage, TalkWriter } from '../call/talk.ts';
 import { HotlaneError } from '../errors.ts';
-import { type Carried, inside } from '../worker/carried.ts';
+import type { Carried } from '../worker/carried.ts';
 import type { Tracker } from '../worker/context.ts';
 import { type Answers, Executor } from '../worker/executor.ts';
 import type { InvocationHost } from '../worker/invocation.ts';
+import { KeptCallbacks, LaneTalk } from '../worker/talk.ts';
 import type { TaskFunction, Tasks } from '../worker/tasks.ts';
 import {
+  AWAKE,
   BELL,
   BOUND,
   BYTES_ASIDE,
@@ -49,7 +51,9 @@ import {
   SLOT_WORDS,
   STARTED,
   STATUS_BITS,
+  STREAMS,
   TAIL,
+  TALKS,
   TASK,
   TIMED,
   type ToHost,
@@ -62,7 +66,7 @@ import {
 } from './layout.ts';
 import { Patience } from './patience.ts';
 import { FAILED, ReplyWriter } from './reply-ring.ts';
-import { Bells, Sleeper } from './wake.ts';
+import { Bells, ringHost, Sleeper } from './wake.ts';
 
 /** What a lane needs from where it runs. */
 export interface LanePlatform {
@@ -142,6 +146,12 @@ export class LaneLoop implements Answers, InvocationHost {
   #wasLarge = false;
   readonly #executor: Executor;
   readonly #segments: Memory[] = [];
+  /** By slot: what running calls say to the host and hear from it; most have nothing to say. */
+  readonly #talks = new Map<number, LaneTalk>();
+  readonly #talkWriter: TalkWriter;
+  readonly #kept: KeptCallbacks;
+  /** That of the call whose arguments are decoded now. */
+  #decoding: LaneTalk | null = null;
   /** Tasks by function index. */
   readonly #known: (TaskFunction | undefined)[] = [];
   /** Claimed calls that wait for a message: values from the side, or a segment. */
@@ -222,6 +232,15 @@ export class LaneLoop implements Answers, InvocationHost {
       new HeapSink(MOST_RESULT_BYTES),
     );
     this.#executor = new Executor(this, this, tracker);
+    const sayEncoder = new Encoder(codec, ownLog);
+    sayEncoder.moveFromBytes = MOVE_FROM_BYTES;
+    this.#talkWriter = new TalkWriter(sayEncoder, platform, (message, transfer) =>
+      platform.post(message, transfer),
+    );
+    this.#kept = new KeptCallbacks((op, id, number, value) =>
+      this.#talkWriter.say(NO_CALL, 0, op, id, number, value),
+    );
+    this.#decoder.resolve = (kind, id) => this.#decoding!.resolve(kind, id);
     for (const segment of memory.segments) this.#segments.push(memoryOver(segment));
     this.#resume = () => {
       this.#turnPending = false;
@@ -252,6 +271,9 @@ export class LaneLoop implements Answers, InvocationHost {
         break;
       case 'side':
         if (this.#isCurrent(message)) this.#unpark(message.slot, message.values, message.bytes);
+        break;
+      case 'talk':
+        this.#hear(message);
         break;
       case 'gone':
         if (!this.#isCurrent(message) || !this.#parked.delete(message.slot)) break;
@@ -398,7 +420,7 @@ export class LaneLoop implements Answers, InvocationHost {
     if (this.#executor.running > 0) return false;
     const control = this.#control;
     // This lane and the others that are awake, and the host if it is: spinning must not take a core from work.
-    const busy = this.#bells.awake() + (control[HOST_ASLEEP] === 1 ? 0 : 1);
+    const busy = this.#bells.awake() + (control[HOST_ASLEEP] === AWAKE ? 1 : 0);
     if (busy > this.#platform.cores || !this.#patience.take()) return false;
     const sign = this.#layout.spinning + this.#maskWord;
     atomicOr(control, sign, this.#maskBit);
@@ -487,10 +509,12 @@ export class LaneLoop implements Answers, InvocationHost {
   #run(slot: number, side: readonly unknown[], bytes?: ArrayBuffer): void {
     const control = this.#control;
     const at = this.#layout.slot0 + slot * SLOT_WORDS;
+    const flags = control[at + TASK];
+    const talk = (flags & (TALKS | STREAMS)) === 0 ? null : this.#openTalk(slot, flags);
     let task: TaskFunction;
     let args: unknown[];
     try {
-      task = this.#task(control[at + TASK] & FN_MASK);
+      task = this.#task(flags & FN_MASK);
       if (bytes === undefined) {
         const where = control[at + WHERE];
         const start = (where & OFFSET_MASK) << 3;
@@ -504,15 +528,46 @@ export class LaneLoop implements Answers, InvocationHost {
         args = this.#decoder.decodeArguments(memoryOver(bytes), 0, bytes.byteLength, side);
         this.#decoder.release();
       }
-      if ((control[at + TASK] & HAS_CONTEXT) !== 0) task = inside(args.pop() as Carried, task);
     } catch (error) {
       this.answer(slot, true, error, []);
       return;
     }
-    if ((control[at + TASK] & TIMED) !== 0) this.#startedAt[slot] = this.#platform.now();
+    if ((flags & TIMED) !== 0) this.#startedAt[slot] = this.#platform.now();
     // Before the function's first instruction: from here on, a lost lane means that the call had begun.
     atomicStore(control, at, STARTED | (this.#seat << STATUS_BITS));
-    this.#executor.run(slot, task, args, this.#deadlines[slot]);
+    const carried = (control[at + TASK] & HAS_CONTEXT) === 0 ? null : (args.pop() as Carried);
+    this.#executor.run(slot, task, args, this.#deadlines[slot], talk, carried);
+  }
+
+  #openTalk(slot: number, flags: number): LaneTalk {
+    const serial = this.#control[this.#layout.serial + slot];
+    const talk = new LaneTalk(
+      (op, id, number, value) => this.#talkWriter.say(slot, serial, op, id, number, value),
+      this.#platform,
+      this.#kept,
+      (flags & STREAMS) === 0 ? 0 : this.#control[this.#layout.window + slot],
+    );
+    this.#talks.set(slot, talk);
+    this.#decoding = talk;
+    return talk;
+  }
+
+  #hear(message: TalkMessage): void {
+    readTalk(message, ({ slot, serial, op, id, number, start, end, values }) => {
+      const isCurrent = slot === NO_CALL || this.#isCurrent({ slot, serial });
+      const talk = isCurrent ? this.#talks.get(slot) : undefined;
+      if (slot !== NO_CALL && talk === undefined) return;
+      let value: unknown;
+      try {
+        value = this.#decoder.decodeValue(memoryOver(message.bytes), start, end, values);
+      } catch (error) {
+        value = error;
+        op = opOfUnreadable(op);
+      }
+      if (talk === undefined) this.#kept.receive(op, number, value);
+      else talk.receive(op, id, number, value);
+    });
+    this.#decoder.release();
   }
 
   #task(fn: number): TaskFunction {
@@ -530,8 +585,16 @@ export class LaneLoop implements Answers, InvocationHost {
   // ---- answering ----------------------------------------------------------------------------------------
 
   answer(slot: number, failed: boolean, value: unknown, transfer: readonly object[]): void {
+    const flags = this.#control[this.#layout.slot0 + slot * SLOT_WORDS + TASK];
+    if ((flags & TIMED) !== 0) this.#endTimed(slot);
+    const talks = (flags & (TALKS | STREAMS)) !== 0;
+    if (talks) this.#endTalk(slot);
+    this.#answer(slot, failed, value, transfer, talks);
+  }
+
+  /** @param byPort it must come after what the call has said, which went by the port */
+  #answer(slot: number, failed: boolean, value: unknown, transfer: readonly object[], byPort: boolean): void {
     const at = this.#layout.slot0 + slot * SLOT_WORDS;
-    if ((this.#control[at + TASK] & TIMED) !== 0) this.#endTimed(slot);
     const encoder = this.#encoder;
     let writer = this.#wasLarge ? this.#wide! : this.#writer;
     let length: number;
@@ -545,7 +608,7 @@ export class LaneLoop implements Answers, InvocationHost {
     }
     // Before the reply can be seen, so that no slot has an answer and is not done.
     this.#control[at] = DONE | (this.#seat << STATUS_BITS);
-    const isPlain = encoder.side.length === 0 && transfer.length === 0;
+    const isPlain = !byPort && encoder.side.length === 0 && transfer.length === 0;
     if (writer.outgrown && isPlain && writer === this.#writer) {
       // It may still find room in the ring for large results, copied once more; the next is written there at once.
       writer = this.#wideRing(length);
@@ -555,9 +618,9 @@ export class LaneLoop implements Answers, InvocationHost {
     this.#wasLarge = length > LARGE_BYTES && this.#wide !== null;
     if (!writer.outgrown && isPlain) {
       writer.commit(slot, failed ? FAILED : 0, length);
-      this.#ringHost();
+      ringHost(this.#control);
     } else {
-      this.#postReply(slot, failed, length, transfer);
+      this.#postReply(slot, failed, length, transfer, byPort);
     }
     if (this.#draining) this.#confirmDrained();
     else if (!this.#inLoop && !this.#turnPending) this.#work();
@@ -596,7 +659,21 @@ export class LaneLoop implements Answers, InvocationHost {
     return this.#wide;
   }
 
-  #postReply(slot: number, failed: boolean, length: number, transfer: readonly object[]): void {
+  #endTalk(slot: number): void {
+    const talk = this.#talks.get(slot);
+    if (talk === undefined) return; // it was given up before it began
+    this.#talks.delete(slot);
+    talk.end();
+    this.#talkWriter.flush();
+  }
+
+  #postReply(
+    slot: number,
+    failed: boolean,
+    length: number,
+    transfer: readonly object[],
+    byPort: boolean,
+  ): void {
     const { memory, start } = this.#encoder.room;
     const bytes = memory.bytes.slice(start, start + length).buffer as ArrayBuffer;
     const { side: values, moved } = this.#encoder;
@@ -610,15 +687,7 @@ export class LaneLoop implements Answers, InvocationHost {
         `A value in the result can be neither cloned nor transferred: ${(error as Error).message}`,
         { cause: error },
       );
-      this.answer(slot, true, refused, []);
-    }
-  }
-
-  #ringHost(): void {
-    const control = this.#control;
-    // After HEAD of the replies was stored: the rule of wake.ts, with the host as the sleeper.
-    if (atomicLoad(control, HOST_ASLEEP) === 1 && atomicCompareExchange(control, HOST_ASLEEP, 1, 0) === 1) {
-      atomicNotify(control, HOST_ASLEEP);
+      this.#answer(slot, true, refused, [], byPort);
     }
   }
 

@@ -1,3 +1,4 @@
+import type { TalkMessage } from '../call/talk.ts';
 import type { Greeting } from './handshake.ts';
 
 /**
@@ -8,14 +9,16 @@ import type { Greeting } from './handshake.ts';
  *
  *     line 0   HEAD         ring entries published so far (mod 2³²)         written by the host
  *     line 1   TAIL         ring entries passed so far                      lanes, and the host when it helps
- *     line 2   HOST_ASLEEP  1: the host sleeps and wants to be rung         host sets, a lane clears
+ *     line 2   HOST_ASLEEP  1: the host sleeps and wants to be rung for     host sets, a lane clears
+ *                           replies; 2: it is blocked, and wants to be
+ *                           rung for messages as well
  *     line 3   HOST_DEFINED bytes in the host's definitions log             host
  *     line 4…  UP           a bit per seat: its lane takes calls            the lane sets, the host clears
  *              ASLEEP       a bit per seat: free, and sleeping in its loop  the lane sets, a waker clears
  *              WAITING      a bit per seat: its calls wait for something,    the lane
  *                           so that it may be busy although it sleeps
  *              SPINNING     a bit per seat: free, and looking for work      the lane
- *     seats    two lines each. The lane's: INBOX_TAIL, REPLY_HEAD, LANE_DEFINED, WIDE_HEAD.
+ *     seats    two lines each. The lane's: INBOX_TAIL, REPLY_HEAD, LANE_DEFINED, WIDE_HEAD, THREAD.
  *              The host's: BELL (also rung by lanes), INBOX_HEAD, REPLY_TAIL, WIDE_TAIL
  *     inboxes  so many words per seat: slots of calls that only this lane may take
  *     ring     2 × SLOTS words: slots in the order of publication
@@ -24,6 +27,7 @@ import type { Greeting } from './handshake.ts';
  *     deadline a double per slot: when its call's time is up, on the pool's clock in ms; 0 for never
  *     started  a double per slot: when its function began, on the pool's clock in ms; written for timed calls only
  *     ended    a double per slot: when it ended
+ *     window   a word per slot: of a call whose results are a stream, how many may be on the way
  *     slots    4 words each: STATE, TASK (function index and flags), WHERE (segment and offset), LENGTH
  *
  *   definitions: the host's log, behind the control block, as bytes
@@ -56,6 +60,11 @@ export const HOST_ASLEEP = 2 * LINE;
 export const HOST_DEFINED = 3 * LINE;
 const MASKS = 4 * LINE;
 
+/** Values of HOST_ASLEEP. */
+export const AWAKE = 0;
+export const ASLEEP = 1;
+export const BLOCKED = 2;
+
 export const FREE = 0;
 /** Any lane may claim it. */
 export const PUBLISHED = 1;
@@ -84,6 +93,10 @@ export const BYTES_ASIDE = 1 << 17;
 export const TIMED = 1 << 18;
 /** The last argument is what the call carries along (worker/carried.ts). */
 export const HAS_CONTEXT = 1 << 19;
+/** Among its arguments are callbacks or streams. */
+export const TALKS = 1 << 20;
+/** Its results are a stream. */
+export const STREAMS = 1 << 21;
 
 /** WHERE: the segment above, the offset in units of 8 bytes below. */
 export const SEGMENT_SHIFT = 24;
@@ -95,6 +108,8 @@ export const REPLY_HEAD = 1;
 export const LANE_DEFINED = 2;
 /** HEAD of the lane's second ring, for large results. */
 export const WIDE_HEAD = 3;
+/** The system's number of the lane's thread; 0 where it is not known. For a host that is blocked and hears of no exit. */
+export const THREAD = 4;
 /** and in the line that others write. */
 export const BELL = LINE;
 export const INBOX_HEAD = LINE + 1;
@@ -134,6 +149,7 @@ export class Layout {
   readonly deadline: number;
   readonly started: number;
   readonly ended: number;
+  readonly window: number;
   readonly words: number;
   readonly #seat0: number;
 
@@ -161,7 +177,8 @@ export class Layout {
     this.deadline = this.slot0 + slots * SLOT_WORDS;
     this.started = this.deadline + 2 * slots;
     this.ended = this.started + 2 * slots;
-    this.words = this.ended + 2 * slots;
+    this.window = this.ended + 2 * slots;
+    this.words = this.window + slots;
   }
 
   seat(seat: number): number {
@@ -195,6 +212,7 @@ export type ToLane =
   | { readonly kind: 'segment'; readonly index: number; readonly buffer: SharedArrayBuffer }
   | ({ readonly kind: 'side'; readonly values: readonly unknown[]; readonly bytes?: ArrayBuffer } & OfCall)
   | ({ readonly kind: 'gone' } & OfCall)
+  | TalkMessage
   | ({ readonly kind: 'abort'; readonly reason: Uint8Array } & OfCall)
   | { readonly kind: 'drain' };
 
@@ -217,5 +235,6 @@ export type ToHost =
       readonly length: number;
       readonly values: readonly unknown[];
     }
+  | TalkMessage
   | { readonly kind: 'worn' }
   | { readonly kind: 'drained'; readonly trouble?: Uint8Array };

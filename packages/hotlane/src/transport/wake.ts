@@ -1,13 +1,14 @@
 import {
   atomicAdd,
   atomicAnd,
+  atomicCompareExchange,
   atomicLoad,
   atomicNotify,
   atomicOr,
   atomicWaitAsync,
   whenSettled,
 } from '../call/intrinsics.ts';
-import { BELL, type Layout } from './layout.ts';
+import { AWAKE, BELL, BLOCKED, HOST_ASLEEP, type Layout } from './layout.ts';
 
 /**
  * Waking. Who sleeps in its event loop waits with `Atomics.waitAsync` on a word of its own; who has news for it
@@ -53,6 +54,22 @@ export class Sleeper {
     });
     return true;
   }
+}
+
+/**
+ * Rings the host if it sleeps, or is blocked. To be called after a reply was shown: the rule above, with the host as the
+ * sleeper. Whoever takes its sign back rings, so it is rung once.
+ */
+export function ringHost(control: Int32Array): void {
+  const sign = atomicLoad(control, HOST_ASLEEP);
+  if (sign !== AWAKE && atomicCompareExchange(control, HOST_ASLEEP, sign, AWAKE) === sign) {
+    atomicNotify(control, HOST_ASLEEP);
+  }
+}
+
+/** The same after a message was posted: a host that sleeps in its event loop hears of that by itself. */
+export function ringBlockedHost(control: Int32Array): void {
+  if (atomicLoad(control, HOST_ASLEEP) === BLOCKED) ringHost(control);
 }
 
 /** The signs and bells of all seats. */

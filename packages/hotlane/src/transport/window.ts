@@ -5,6 +5,7 @@ import { Encoder } from '../call/encode.ts';
 import { atomicCompareExchange, atomicLoad, atomicStore, soon } from '../call/intrinsics.ts';
 import { HeapSink, type Memory, memoryOver, type Room, type Sink } from '../call/memory.ts';
 import type { CodecPlatform } from '../call/platform.ts';
+import { NO_CALL, readTalk, type TalkEntry, type TalkMessage, TalkWriter } from '../call/talk.ts';
 import { HotlaneError, notCloneable } from '../errors.ts';
 import { type Call, NOWHERE } from '../lane/call.ts';
 import type { Clock } from '../lane/clock.ts';
@@ -39,8 +40,11 @@ import {
   STATE,
   STATUS_BITS,
   STATUS_MASK,
+  STREAMS,
   TAIL,
+  TALKS,
   TASK,
+  THREAD,
   TIMED,
   type ToHost,
   type ToLane,
@@ -72,6 +76,8 @@ class Seat {
   /** Its ring for large results, once it has made one. */
   wide: ReplyReader | null = null;
   inboxHead = 0;
+  /** What is said to the lane; made when there is the first. */
+  talk: TalkWriter | null = null;
 
   constructor(index: number, lane: Lane, post: Post, reader: ReplyReader, decoder: Decoder) {
     this.index = index;
@@ -133,6 +139,10 @@ export class SharedWindow implements Window, Sink {
   /** While arguments are encoded that outgrew their page: the run of pages that they are in now. */
   #run: { segment: number; start: number } | null = null;
   #encoding = false;
+  /** The call whose arguments are encoded now. */
+  #encoded: Call | null = null;
+  /** Values that are said to lanes beside calls; an encoder of its own, since it may be while arguments are encoded. */
+  #sayEncoder: Encoder | null = null;
 
   /**
    * @param seats how many lanes there may be at once, those that are on their way out included
@@ -176,6 +186,11 @@ export class SharedWindow implements Window, Sink {
       { functionBytes: LOG_KEPT_FOR_FUNCTIONS },
     );
     this.#encoder = new Encoder(platform.codec, this.#definitions);
+    this.#encoder.refer = value => {
+      const call = this.#encoded!;
+      call.talk ??= outcomes.createTalk(call);
+      return call.talk.refer(value);
+    };
     this.#calls = new Array(layout.slots).fill(null);
     this.#free = new Int32Array(layout.slots);
     for (let i = 0; i < layout.slots; i++) this.#free[i] = layout.slots - 1 - i;
@@ -207,8 +222,10 @@ export class SharedWindow implements Window, Sink {
     const { segment, start } = arena;
     const room: Room = end < 0 ? EMPTY_ROOM : { memory: arena.memory(segment), start, end };
     const nested = this.#encoding;
+    const outer = this.#encoded;
     let length: number;
     this.#encoding = true;
+    this.#encoded = call;
     try {
       length = this.#encoder.encodeArguments(args, room, nested ? this.#heap : this, transfer);
       call.length = length;
@@ -223,6 +240,7 @@ export class SharedWindow implements Window, Sink {
       throw error;
     } finally {
       this.#encoding = nested;
+      this.#encoded = outer;
     }
     const written = this.#encoder.room;
     call.start = written.start;
@@ -340,6 +358,20 @@ export class SharedWindow implements Window, Sink {
     seat.post({ kind: 'abort', slot, serial, reason: encodeAlone(reason, this.#platform.codec) });
   }
 
+  /** Tells the function that runs a call something; nothing while no lane has the call. */
+  say(call: Call, op: number, id: number, number: number, value: unknown): number {
+    const { slot } = call;
+    const seat = this.#holder(slot);
+    if (seat === null) return 0;
+    return this.#writerOf(seat).say(slot, this.#serialOf(slot), op, id, number, value);
+  }
+
+  /** Tells a lane something that belongs to no call. */
+  sayTo(seat: number, op: number, id: number, number: number, value: unknown): number {
+    const to = this.#seats[seat];
+    return to === null ? 0 : this.#writerOf(to).say(NO_CALL, 0, op, id, number, value);
+  }
+
   /** The lane that has claimed a call, or null while none has. */
   laneOf(call: Call): Lane | null {
     return this.#holder(call.slot)?.lane ?? null;
@@ -359,6 +391,20 @@ export class SharedWindow implements Window, Sink {
 
   handed(): Call[] {
     return this.#calls.filter(call => call !== null);
+  }
+
+  /**
+   * See `Placement.block`.
+   *
+   * @param look takes in what the lanes' ports have brought
+   */
+  block(call: Call, until: number, look: () => void): void {
+    this.#loop.block(
+      () => call.settled,
+      until,
+      () => this.#show(),
+      look,
+    );
   }
 
   /** See `Placement.dispose`. */
@@ -434,6 +480,11 @@ export class SharedWindow implements Window, Sink {
     return running;
   }
 
+  /** The system's number of the thread on a seat; 0 when it is not known. */
+  threadOf(seat: number): number {
+    return atomicLoad(this.#control, this.#layout.seat(seat) + THREAD);
+  }
+
   /** Counts the calls that lanes run, or hold, now. */
   runningInAll(): number {
     let running = 0;
@@ -497,6 +548,12 @@ export class SharedWindow implements Window, Sink {
       this.#sendAside(from, seat, message.slot);
       return;
     }
+    if (message.kind === 'talk') {
+      if (!readTalk(message, entry => this.#hear(from, message, entry))) {
+        this.#faulty(from, 'a message that no lane should send');
+      }
+      return;
+    }
     const call = message.kind === 'reply' ? this.#answered(seat, message.slot) : null;
     if (message.kind !== 'reply' || call === null || !isReply(message)) {
       this.#faulty(from, 'a message that no lane should send');
@@ -508,6 +565,35 @@ export class SharedWindow implements Window, Sink {
   }
 
   // ---- inside -------------------------------------------------------------------------------------------
+
+  #writerOf(seat: Seat): TalkWriter {
+    this.#sayEncoder ??= new Encoder(this.#platform.codec, this.#definitions);
+    const { clock, turn } = this.#platform;
+    seat.talk ??= new TalkWriter(this.#sayEncoder, { now: clock.now, turn }, (message, transfer) =>
+      seat.post(message, transfer),
+    );
+    return seat.talk;
+  }
+
+  #hear(
+    from: Seat,
+    { bytes }: TalkMessage,
+    { slot, serial, op, id, number, start, end, values }: TalkEntry,
+  ): void {
+    const call = slot === NO_CALL ? null : this.#isSlot(slot) ? this.#calls[slot] : null;
+    // What was said of a call that is over by now is passed over.
+    if (slot !== NO_CALL && (call === null || this.#holder(slot) !== from || this.#serialOf(slot) !== serial))
+      return;
+    let value: unknown;
+    try {
+      value = from.decoder.decodeValue(memoryOver(bytes), start, end, values);
+    } catch (error) {
+      value = error;
+    }
+    from.decoder.release();
+    if (call === null) this.#outcomes.onTalk(from.lane, op, id, number, value);
+    else call.talk?.receive(op, id, number, value);
+  }
 
   #onSegment(index: number, buffer: SharedArrayBuffer): void {
     this.#segments.push(buffer);
@@ -542,6 +628,11 @@ export class SharedWindow implements Window, Sink {
       this.#startedAt[slot] = 0;
     }
     const at = this.#stateAt(slot);
+    if (call.talk !== null) flags |= TALKS;
+    if (call.window > 0) {
+      flags |= STREAMS;
+      control[this.#layout.window + slot] = call.window;
+    }
     control[at + TASK] = call.fn | flags;
     control[at + WHERE] = (call.segment << SEGMENT_SHIFT) | (call.start >> 3);
     control[at + LENGTH] = call.length;

@@ -1,7 +1,9 @@
 import { isPlain, whenSettled } from '../call/intrinsics.ts';
 import { HotlaneError } from '../errors.ts';
+import { type Carried, inside } from './carried.ts';
 import { type Tracker, transfersOf } from './context.ts';
 import { Invocation, type InvocationHost } from './invocation.ts';
+import type { LaneTalk } from './talk.ts';
 import type { TaskFunction } from './tasks.ts';
 
 /** Where answers go. */
@@ -30,10 +32,29 @@ export class Executor {
     this.#tracker = tracker;
   }
 
-  /** @param ticket a small whole number that no other running call has */
-  run(ticket: number, task: TaskFunction, args: unknown[], deadlineAt: number): void {
+  /**
+   * @param ticket a small whole number that no other running call has
+   * @param talk what it says while it runs; when its results are a stream, they go there
+   * @param carried what came along with it
+   */
+  run(
+    ticket: number,
+    task: TaskFunction,
+    args: unknown[],
+    deadlineAt: number,
+    talk: LaneTalk | null,
+    carried: Carried | null,
+  ): void {
     const invocation = new Invocation(ticket, deadlineAt, this.#host);
     this.running++;
+    if (talk !== null) {
+      invocation.talk = talk;
+      if (talk.streams) {
+        const fn = task;
+        task = (...given) => talk.pump(fn(...given), fn.name);
+      }
+    }
+    if (carried !== null) task = inside(carried, task); // a generator too runs inside of it, from item to item
     let result: unknown;
     try {
       result = this.#tracker.run(invocation, task, args);

@@ -9,6 +9,8 @@ export class Invocation {
   #aborted = false;
   /** It was told by `aborted()` that its time is up: what it returns then is not what was asked for. */
   overdue = false;
+  /** What it says while it runs; null for most. */
+  talk: { stop(): void } | null = null;
   /** It has answered; its ticket may be another's from now on. */
   ended = false;
   #reason: unknown;
@@ -44,6 +46,7 @@ export class Invocation {
     this.#aborted = true;
     this.#reason = reason;
     this.#controller?.abort(reason);
+    this.talk?.stop();
   }
 }
 
