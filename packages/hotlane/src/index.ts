@@ -4,11 +4,13 @@ import { InlinePlacement } from './place/inline.ts';
 import { type ModuleReference, resolveModule } from './place/load.ts';
 import { clock, cores, warn } from './place/node.ts';
 import { ThreadPlacement } from './place/thread.ts';
+import { NodeWatch } from './place/watch.ts';
 import { LanePool, type Pool } from './pool.ts';
 import type { AnyModule, TaskModule } from './types.ts';
 
 export { type Callback, type CallbackOptions, callback } from './call/callback.ts';
 export { type ErrorClass, registerError } from './call/error-classes.ts';
+export { type ContextStorage, registerStorage } from './call/storages.ts';
 export { type ErrorCode, HotlaneError, isHotlaneError } from './errors.ts';
 export type { LaneState } from './lane/lane.ts';
 export type { MapOptions, MapOutcome } from './map.ts';
@@ -62,6 +64,6 @@ export function createPool<M extends TaskModule = AnyModule>(
     resolved.placement === 'inline'
       ? new InlinePlacement(url, resolved, outcomes, demand)
       : new ThreadPlacement(url, resolved, outcomes, demand);
-  const pool = new LanePool(resolved, clock, place, warn);
+  const pool = new LanePool(resolved, clock, place, warn, new NodeWatch(url, resolved));
   return pool as unknown as Pool<M>;
 }

@@ -1,4 +1,5 @@
 import { DEFAULT_WINDOW } from './call/flow.ts';
+import { type ContextStorage, type NamedStorage, storageName } from './call/storages.ts';
 import { HotlaneError, show } from './errors.ts';
 
 /** What calls that belong together bear: see `CallOptions.key`. */
@@ -80,6 +81,13 @@ export interface PoolOptions {
   /** What `setup` and `teardown` are given, cloned for each lane. @default undefined */
   readonly data?: unknown;
   /**
+   * AsyncLocalStorages whose stores travel with each call, so that a function sees the store of whoever called it:
+   * `getStore()` is asked when the call is made, and the function gets a clone, like an argument. Each must have been
+   * given a name with `registerStorage`, in a module that the task module imports too. Give those that tasks read:
+   * a request's id, a tenant, a logger's fields. @default none
+   */
+  readonly carry?: readonly ContextStorage[];
+  /**
    * Pools of one process, those in lanes included, start lanes beyond `min` (and their first) only while fewer threads
    * are busy than there are cores, or than the largest `lanes.max` of any pool. False: this pool takes no notice of
    * others. @default true
@@ -153,6 +161,7 @@ export interface ResolvedPoolOptions {
   readonly setup: string | undefined;
   readonly teardown: string | undefined;
   readonly data: unknown;
+  readonly carry: readonly NamedStorage[];
   readonly budget: boolean;
   /** Undefined: as the platform tells such things. */
   readonly onError: ((error: HotlaneError) => void) | undefined;
@@ -177,6 +186,7 @@ const POOL_KEYS = [
   'setup',
   'teardown',
   'data',
+  'carry',
   'budget',
   'onError',
 ];
@@ -313,8 +323,34 @@ export function resolvePoolOptions(options: PoolOptions | undefined, cores: numb
     setup: exportName('setup', given.setup),
     teardown: exportName('teardown', given.teardown),
     data: given.data,
+    carry: resolveCarry(given.carry),
     budget: flag('budget', given.budget, true),
   };
+}
+
+function resolveCarry(carry: unknown): readonly NamedStorage[] {
+  if (carry === undefined) return [];
+  if (!Array.isArray(carry)) refuse('carry', 'an array of AsyncLocalStorages', carry);
+  const named: NamedStorage[] = [];
+  for (const [i, storage] of carry.entries()) {
+    if (typeof storage?.getStore !== 'function') refuse(`carry[${i}]`, 'an AsyncLocalStorage', storage);
+    const name = storageName(storage);
+    if (name === undefined) {
+      throw new HotlaneError(
+        'OPTION',
+        `Option \`carry[${i}]\`: this storage was not registered, so that lanes could not tell which of theirs it is. In the module that makes it, and that the task module imports too: export const storage = registerStorage('name', new AsyncLocalStorage());`,
+      );
+    }
+    const twin = named.findIndex(other => other.name === name);
+    if (twin >= 0) {
+      throw new HotlaneError(
+        'OPTION',
+        `Option \`carry[${i}]\`: expected storages of different names, and carry[${twin}] is \`${name}\` too.`,
+      );
+    }
+    named.push({ name, storage });
+  }
+  return named;
 }
 
 function resolveRecycling(recycle: unknown, placement: 'thread' | 'inline'): Required<RecycleOptions> {

@@ -1,7 +1,9 @@
 import { DEFAULT_WINDOW, Inlet, type InletSource } from './call/flow.ts';
 import { CREDIT, STOP } from './call/talk.ts';
+import { lookForTraceApi } from './call/traces.ts';
 import { createCallObject, createCallObjects } from './call-object.ts';
 import { Signals } from './cancel.ts';
+import { blame, pack } from './carry.ts';
 import { HotlaneError, isHotlaneError, show } from './errors.ts';
 import { backoffMs } from './fleet/backoff.ts';
 import { Fleet, type FleetOwner } from './fleet/fleet.ts';
@@ -9,6 +11,7 @@ import { type Distribution, Times } from './fleet/times.ts';
 import { Call, type CallTimes, type CallWatch, NOWHERE } from './lane/call.ts';
 import type { Clock } from './lane/clock.ts';
 import type { Demand, Lane, LaneEvents, LaneState, Outcomes, Placement } from './lane/lane.ts';
+import { type LaneNews, UNWATCHED, type Watch } from './lane/watch.ts';
 import { type MapOptions, type MapOutcome, mapCalls, resolveMapOptions } from './map.ts';
 import {
   type CallOptions,
@@ -176,6 +179,7 @@ export class LanePool implements Outcomes, FleetOwner {
   /** Idempotent calls that wait to run again, and their timers. */
   readonly #resting = new Map<Call, unknown>();
   readonly #onError: (error: HotlaneError) => void;
+  readonly #watch: Watch;
   /** The failure to start that calls heard of last: it needs no other telling. */
   #toldCause: unknown;
   readonly #kept = new KeptByLanes();
@@ -201,8 +205,11 @@ export class LanePool implements Outcomes, FleetOwner {
     clock: Clock,
     place: (outcomes: Outcomes, demand: Demand) => Placement,
     warn: (error: HotlaneError) => void,
+    watch: Watch = UNWATCHED,
   ) {
     this.#onError = options.onError ?? warn;
+    this.#watch = watch;
+    lookForTraceApi();
     this.#options = options;
     this.#clock = clock;
     this.#scheduler = new Scheduler(clock);
@@ -461,6 +468,32 @@ export class LanePool implements Outcomes, FleetOwner {
   }
 
   #invoke(fn: number, args: unknown[], options: CallOptions | null, lane: Lane | null): Promise<unknown> {
+    return this.#watch.calls
+      ? this.#invokeWatched(fn, args, options, lane)
+      : this.#promise(fn, args, options, lane, null);
+  }
+
+  /** For those who watch calls: each is timed, and told of. */
+  #invokeWatched(
+    fn: number,
+    args: unknown[],
+    options: CallOptions | null,
+    lane: Lane | null,
+  ): Promise<unknown> {
+    this.#times.all = true;
+    const times = this.#timesOfNext();
+    const about = { name: this.#names[fn] ?? '', key: options?.key };
+    return this.#watch.call(about, times, () => this.#promise(fn, args, options, lane, times));
+  }
+
+  /** @param times of a call that is watched; null for others, of which some are timed */
+  #promise(
+    fn: number,
+    args: unknown[],
+    options: CallOptions | null,
+    lane: Lane | null,
+    times: CallTimes | null,
+  ): Promise<unknown> {
     let call: Call;
     try {
       call = this.#accept(fn, args, options, lane);
@@ -470,6 +503,7 @@ export class LanePool implements Outcomes, FleetOwner {
     const promise = new Promise(capture);
     call.resolve = resolveNew;
     call.reject = rejectNew;
+    call.times = times;
     this.#submit(call, options);
     return promise;
   }
@@ -487,8 +521,7 @@ export class LanePool implements Outcomes, FleetOwner {
       call.key = options.key;
       call.priority = options.priority ?? 0;
     }
-    const room = this.#options.maxQueuedBytes - this.#queuedBytes;
-    if (!this.#placement.encode(call, args, options?.transfer ?? NO_TRANSFER, room)) {
+    if (!this.#encode(call, args, options?.transfer ?? NO_TRANSFER)) {
       call.talk?.end(null);
       throw this.#bytesFull(call.length);
     }
@@ -507,15 +540,42 @@ export class LanePool implements Outcomes, FleetOwner {
     this.#queuedBytes += call.length;
     this.#inFlight++;
     if (this.#unsettled++ === 0) this.#placement.reviewHold();
-    if (options !== null || this.#watchAll) this.#watch(call, options);
-    if (--this.#untimed < 0) this.#time(call);
+    if (options !== null || this.#watchAll) this.#limit(call, options);
+    if (call.times === null && --this.#untimed < 0) this.#time(call);
     this.#scheduler.submit(call);
     if (this.#inFlight > this.#fleet.growAbove) this.#fleet.grow();
   }
 
+  /** Reads a call's arguments, and what goes along with it. False when that takes more bytes than there is room for. */
+  #encode(call: Call, args: unknown[], transfer: readonly object[]): boolean {
+    const room = this.#options.maxQueuedBytes - this.#queuedBytes;
+    const carried = pack(this.#options.carry);
+    if (carried === undefined) return this.#placement.encode(call, args, transfer, room);
+    call.carries = true;
+    try {
+      return this.#placement.encode(call, [...args, carried], transfer, room);
+    } catch (error) {
+      throw blame(error, carried, value => this.#try(value));
+    }
+  }
+
+  /** Whether a value can be encoded: throws why not. */
+  #try(value: unknown): void {
+    const call = new Call(NOT_NUMBERED);
+    this.#placement.encode(call, [value], NO_TRANSFER, Number.POSITIVE_INFINITY);
+    this.#placement.discard(call);
+    call.talk?.end(null);
+  }
+
   #time(call: Call): void {
+    lookForTraceApi();
+    this.#times.all = this.#watch.calls; // streams and blocking calls are not watched
     this.#untimed = this.#times.gap;
-    call.times = { queuedAt: this.#clock.now(), startedAt: 0, endedAt: 0 };
+    call.times = this.#timesOfNext();
+  }
+
+  #timesOfNext(): CallTimes {
+    return { queuedAt: this.#clock.now(), startedAt: 0, endedAt: 0, lane: 0 };
   }
 
   #onTimed({ queuedAt, startedAt, endedAt }: CallTimes): void {
@@ -542,7 +602,7 @@ export class LanePool implements Outcomes, FleetOwner {
   }
 
   /** Sets up what may cancel the call. */
-  #watch(call: Call, options: CallOptions | null): void {
+  #limit(call: Call, options: CallOptions | null): void {
     const deadlineMs = options?.deadlineMs ?? this.#options.deadlineMs;
     const signal = options?.signal ?? null;
     const graceMs = options?.graceMs ?? this.#options.graceMs;
@@ -597,7 +657,10 @@ export class LanePool implements Outcomes, FleetOwner {
 
   finished(call: Call, lane: Lane | null): void {
     if (call.watch !== null) this.#clock.clearTimer(call.watch.timer);
-    if (call.times !== null) this.#onTimed(call.times);
+    if (call.times !== null) {
+      if (lane !== null) call.times.lane = lane.id;
+      this.#onTimed(call.times);
+    }
     if (call.talk !== null) call.talk.end(lane);
     this.#queuedBytes -= call.length;
     this.#inFlight--;
@@ -630,6 +693,7 @@ export class LanePool implements Outcomes, FleetOwner {
     }
     const lane = this.#laneOf(call);
     if (lane === null) return;
+    if (call.times !== null) call.times.lane = lane.id;
     const watch = call.watch!;
     watch.timer = this.#clock.setTimer(watch.graceMs, () => this.#onGraceOver(call, lane, reason));
     lane.abort(call, reason);
@@ -704,6 +768,14 @@ export class LanePool implements Outcomes, FleetOwner {
     this.#scheduler.pump();
   }
 
+  onMoved(news: LaneNews): void {
+    this.#watch.lane(news);
+  }
+
+  onBackOff(cause: unknown, waitMs: number): void {
+    this.#watch.backOff(cause, waitMs);
+  }
+
   onUp(lane: Lane): void {
     if (this.#placement.window === null) this.#scheduler.addOutlet(lane);
     else this.#scheduler.pump(); // broadcasts may wait for it
@@ -722,6 +794,7 @@ export class LanePool implements Outcomes, FleetOwner {
     if (this.#kept.size > 0) this.#kept.onLaneGone(lane);
     let told = started.length > 0;
     for (const call of started) {
+      if (call.times !== null) call.times.lane = lane.id;
       if (this.#mayRunAgain(call)) {
         this.#rest(call);
         continue;

@@ -105,6 +105,8 @@ function fleet(options: Partial<FleetOptions> = {}) {
     onCapacity: (calls: number) => {
       owner.capacity = calls;
     },
+    onMoved() {},
+    onBackOff() {},
     onUp() {},
     onGone() {},
     onLeaving(): void {},
@@ -354,6 +356,14 @@ describe('the fleet', () => {
     started[1].up();
     assert.deepEqual(all.lanes, [started[1]]);
     assert.equal(owner.capacity, 1);
+  });
+
+  it('recycles a lane that answered as many calls before it was known to be up', () => {
+    const { started } = fleet({ minLanes: 1, recycle: { ...NEVER, afterCalls: 1 } });
+    const [lane] = started;
+    lane.calls = 1; // answers are seen in shared memory, and may be earlier than the message
+    lane.up();
+    assert.equal(started.length, 2);
   });
 
   it('recycles by age and by idleness, and never a lane that has run nothing for being idle', () => {

@@ -30,6 +30,7 @@ const POOL_FILES = [
   'results.ts',
   'talk.ts',
   'cancel.ts',
+  'carry.ts',
   'call-object.ts',
   'stack.ts',
   'types.ts',

@@ -18,9 +18,10 @@ describe('the public surface', () => {
       'createPool',
       'isHotlaneError',
       'registerError',
+      'registerStorage',
     ]);
     assert.deepEqual(Object.keys(modules).sort(), ['loadTasks', 'resolveModule']);
-    assert.deepEqual(Object.keys(worker).sort(), ['context', 'registerError']);
+    assert.deepEqual(Object.keys(worker).sort(), ['context', 'registerError', 'registerStorage']);
     assert.deepEqual(Object.keys(testing).sort(), [
       'Random',
       'SimClock',
@@ -45,6 +46,7 @@ describe('the public surface', () => {
       'Callback',
       'CallbackOptions',
       'Calls',
+      'ContextStorage',
       'ErrorClass',
       'ErrorCode',
       'FunctionNames',

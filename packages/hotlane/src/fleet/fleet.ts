@@ -1,7 +1,8 @@
 import { HotlaneError } from '../errors.ts';
 import type { Call } from '../lane/call.ts';
 import type { Clock } from '../lane/clock.ts';
-import type { Lane, LaneEvents } from '../lane/lane.ts';
+import type { Lane, LaneEvents, LaneState } from '../lane/lane.ts';
+import type { LaneNews } from '../lane/watch.ts';
 import { backoffMs } from './backoff.ts';
 
 export interface FleetOptions {
@@ -36,6 +37,10 @@ export interface FleetOwner {
   hasBudget(): boolean;
   /** How many calls the lanes, those that are starting included, can run at once; whenever that changes. */
   onCapacity(calls: number): void;
+  /** A lane has come to another state. To be told of only: what follows from it comes through the others of these. */
+  onMoved(news: LaneNews): void;
+  /** A lane could not start, or was lost at once; none is started for so long. */
+  onBackOff(cause: unknown, waitMs: number): void;
   onUp(lane: Lane): void;
   /** A lane takes no more calls, and may run those that it has for a while. */
   onLeaving(lane: Lane): void;
@@ -147,10 +152,11 @@ export class Fleet implements LaneEvents {
     this.#limitTenure(lane, tenure);
     const old = tenure.replaces;
     this.#unpair(tenure);
-    lane.state = 'up';
+    this.#move(lane, tenure, 'up');
     this.#owner.onUp(lane);
     if (old !== null) this.retire(old);
     this.#replaceWorn();
+    if (lane.calls >= lane.wornAt) this.onWorn(lane); // its answers may be seen before the message that it is up
     this.#watchIdle();
   }
 
@@ -164,7 +170,7 @@ export class Fleet implements LaneEvents {
   onEnding(lane: Lane): void {
     if (lane.state === 'starting') this.#onFailedStart(lane);
     if (lane.state !== 'up') return;
-    lane.state = 'draining';
+    this.#move(lane, this.#tenures.get(lane)!, 'draining');
     this.#owner.onLeaving(lane);
     this.grow();
   }
@@ -172,12 +178,12 @@ export class Fleet implements LaneEvents {
   /** It is given up; its thread may take a while to go, in which nobody waits for it. */
   #onFailedStart(lane: Lane): void {
     const tenure = this.#tenures.get(lane)!;
-    lane.state = 'draining';
+    this.#move(lane, tenure, 'draining');
     this.#clock.clearTimer(tenure.timer);
     this.#unpair(tenure);
     if (this.#closed || lane.cause === undefined) return;
     tenure.failed = true;
-    this.#backOff();
+    this.#backOff(lane.cause);
     this.#tellCapacity();
     if (this.#strength() === 0) this.#owner.onCannotStart(lane.cause);
   }
@@ -189,14 +195,14 @@ export class Fleet implements LaneEvents {
     const young = tenure.upAt === 0 || (idle && this.#clock.now() - tenure.upAt < YOUNG_MS);
     // One that failed to start was counted when it was ended.
     const failed = lane.cause !== undefined && young && !this.#closed && !tenure.failed;
-    lane.state = 'ended';
+    this.#move(lane, tenure, 'ended');
     this.lanes.splice(this.lanes.indexOf(lane), 1);
     this.#tenures.delete(lane);
     this.#worn.delete(lane);
     this.#clock.clearTimer(tenure.timer);
     this.#unpair(tenure);
     for (const other of this.#tenures.values()) if (other.replaces === lane) this.#unpair(other);
-    if (failed) this.#backOff();
+    if (failed) this.#backOff(lane.cause);
     else if (tenure.upAt > 0) this.#failures = 0;
     this.#tellCapacity();
     this.#owner.onGone(lane, unstarted, started);
@@ -205,6 +211,13 @@ export class Fleet implements LaneEvents {
     if (this.lanes.length === 0) this.#onEmpty?.();
     this.grow();
     this.#replaceWorn();
+  }
+
+  #move(lane: Lane, { createdAt, replaces }: Tenure, state: LaneState): void {
+    lane.state = state;
+    const { id, cause, calls } = lane;
+    const ageMs = this.#clock.now() - createdAt;
+    this.#owner.onMoved({ id, state, cause, ageMs, calls, replaces: replaces?.id });
   }
 
   // ---- the end ------------------------------------------------------------------------------------------
@@ -243,7 +256,7 @@ export class Fleet implements LaneEvents {
 
   #drain(lane: Lane): void {
     if (lane.state === 'up') {
-      lane.state = 'draining';
+      this.#move(lane, this.#tenures.get(lane)!, 'draining');
       this.#owner.onLeaving(lane);
       this.grow();
       lane.drain();
@@ -348,6 +361,7 @@ export class Fleet implements LaneEvents {
     };
     if (replaces !== null) this.#replacing++;
     this.#tenures.set(lane, tenure);
+    this.#move(lane, tenure, 'starting');
     tenure.timer = this.#clock.setTimer(this.#options.startMs, () => this.#startTookTooLong(lane));
   }
 
@@ -386,8 +400,9 @@ export class Fleet implements LaneEvents {
     return this.#anyUp() ? Number.POSITIVE_INFINITY : capacity;
   }
 
-  #backOff(): void {
+  #backOff(cause: unknown): void {
     const wait = backoffMs(FIRST_BACKOFF_MS, LONGEST_BACKOFF_MS, this.#failures++);
+    this.#owner.onBackOff(cause, wait);
     this.#clock.clearTimer(this.#backoff);
     this.#backoff = this.#clock.setTimer(wait, () => {
       this.#backoff = null;

@@ -39,6 +39,8 @@ export class Call {
   priority = 0;
   /** Where it stands among calls that wait; null in a pool that has not seen a priority. */
   rank: Rank | null = null;
+  /** Its last argument is what it carries along (worker/carried.ts), not one of its own. */
+  carries = false;
   /** When its time is up, on the pool's clock in milliseconds; 0 for never. */
   deadlineAt = 0;
   /** How many lanes were lost while they held it without having started it. */
@@ -88,6 +90,8 @@ export interface CallTimes {
   queuedAt: number;
   startedAt: number;
   endedAt: number;
+  /** The id of the lane that ran it; 0 as long as none is known. */
+  lane: number;
 }
 
 /**

@@ -14,6 +14,7 @@ import { notCloneable } from '../errors.ts';
 import { type Call, NOWHERE, type SideValues } from '../lane/call.ts';
 import type { Demand, Lane, LaneEvents, LaneState, Outcomes, Placement } from '../lane/lane.ts';
 import type { ResolvedPoolOptions } from '../options.ts';
+import type { Carried } from '../worker/carried.ts';
 import type { Tracker } from '../worker/context.ts';
 import { type Answers, Executor } from '../worker/executor.ts';
 import { type HookOptions, setUp, tearDown } from '../worker/hooks.ts';
@@ -21,7 +22,7 @@ import type { InvocationHost } from '../worker/invocation.ts';
 import { KeptCallbacks, LaneTalk, type Say } from '../worker/talk.ts';
 import type { Tasks } from '../worker/tasks.ts';
 import { loadTasks } from './load.ts';
-import { clone, KeepAlive, now, snapshot, turn } from './node.ts';
+import { apart, clone, KeepAlive, now, snapshot, turn } from './node.ts';
 import { nodeCodec } from './node-codec.ts';
 import { inlineTracker } from './tracker.ts';
 
@@ -331,7 +332,8 @@ class InlineLane implements Lane, Answers, InvocationHost {
       const task = this.#tasks!.find(this.#placement.names[call.fn]);
       const { memory, start, length, side } = call;
       const args = this.#decoder.decodeArguments(memory!, start, start + length, side?.values ?? NOTHING);
-      this.#executor.run(ticket, task, args, call.deadlineAt, talk);
+      const carried = call.carries ? (args.pop() as Carried) : null;
+      apart(() => this.#executor.run(ticket, task, args, call.deadlineAt, talk, carried));
     } catch (error) {
       this.#endTalk(ticket);
       this.#finish(call, true, error);

@@ -14,6 +14,7 @@ import { HeapSink, type Memory, memoryOver } from '../call/memory.ts';
 import type { CodecPlatform } from '../call/platform.ts';
 import { NO_CALL, opOfUnreadable, readTalk, type TalkMessage, TalkWriter } from '../call/talk.ts';
 import { HotlaneError } from '../errors.ts';
+import type { Carried } from '../worker/carried.ts';
 import type { Tracker } from '../worker/context.ts';
 import { type Answers, Executor } from '../worker/executor.ts';
 import type { InvocationHost } from '../worker/invocation.ts';
@@ -27,6 +28,7 @@ import {
   CLAIMED,
   DONE,
   FN_MASK,
+  HAS_CONTEXT,
   HAS_SIDE,
   HEAD,
   HOST_ASLEEP,
@@ -533,7 +535,8 @@ export class LaneLoop implements Answers, InvocationHost {
     if ((flags & TIMED) !== 0) this.#startedAt[slot] = this.#platform.now();
     // Before the function's first instruction: from here on, a lost lane means that the call had begun.
     atomicStore(control, at, STARTED | (this.#seat << STATUS_BITS));
-    this.#executor.run(slot, task, args, this.#deadlines[slot], talk);
+    const carried = (control[at + TASK] & HAS_CONTEXT) === 0 ? null : (args.pop() as Carried);
+    this.#executor.run(slot, task, args, this.#deadlines[slot], talk, carried);
   }
 
   #openTalk(slot: number, flags: number): LaneTalk {

@@ -92,6 +92,8 @@ export const HAS_SIDE = 1 << 16;
 export const BYTES_ASIDE = 1 << 17;
 /** The lane writes down when the function began and ended. */
 export const TIMED = 1 << 18;
+/** The last argument is what the call carries along (worker/carried.ts). */
+export const HAS_CONTEXT = 1 << 19;
 /** Among its arguments are callbacks or streams. */
 export const TALKS = 1 << 20;
 /** Its results are a stream. */

@@ -18,6 +18,7 @@ import {
   CLAIMED,
   DONE,
   FREE,
+  HAS_CONTEXT,
   HAS_SIDE,
   HEAD,
   HOST_DEFINED,
@@ -680,6 +681,7 @@ export class SharedWindow implements Window, Sink {
     const slot = this.#free[--this.#freeCount];
     const control = this.#control;
     let flags = call.side === null ? 0 : HAS_SIDE;
+    if (call.carries) flags |= HAS_CONTEXT;
     if (call.segment === NOWHERE && !this.#settleIn(call)) flags |= BYTES_ASIDE;
     if (call.times !== null) {
       flags |= TIMED;

@@ -1,5 +1,6 @@
 import { isPlain, whenSettled } from '../call/intrinsics.ts';
 import { HotlaneError } from '../errors.ts';
+import { type Carried, inside } from './carried.ts';
 import { type Tracker, transfersOf } from './context.ts';
 import { Invocation, type InvocationHost } from './invocation.ts';
 import type { LaneTalk } from './talk.ts';
@@ -34,8 +35,16 @@ export class Executor {
   /**
    * @param ticket a small whole number that no other running call has
    * @param talk what it says while it runs; when its results are a stream, they go there
+   * @param carried what came along with it
    */
-  run(ticket: number, task: TaskFunction, args: unknown[], deadlineAt: number, talk: LaneTalk | null): void {
+  run(
+    ticket: number,
+    task: TaskFunction,
+    args: unknown[],
+    deadlineAt: number,
+    talk: LaneTalk | null,
+    carried: Carried | null,
+  ): void {
     const invocation = new Invocation(ticket, deadlineAt, this.#host);
     this.running++;
     if (talk !== null) {
@@ -45,6 +54,7 @@ export class Executor {
         task = (...given) => talk.pump(fn(...given), fn.name);
       }
     }
+    if (carried !== null) task = inside(carried, task); // a generator too runs inside of it, from item to item
     let result: unknown;
     try {
       result = this.#tracker.run(invocation, task, args);

@@ -103,6 +103,7 @@ class Run implements SimWitness {
       setup: undefined,
       teardown: undefined,
       data: undefined,
+      carry: [],
       budget: true,
       onError: undefined,
       maxQueue,
