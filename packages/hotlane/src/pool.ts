@@ -482,7 +482,7 @@ export class LanePool implements Outcomes, FleetOwner {
   ): Promise<unknown> {
     this.#times.all = true;
     const times = this.#timesOfNext();
-    const about = { name: this.#names[fn] ?? '', key: options?.key };
+    const about = { name: this.#names[fn] ?? '', key: options?.key, priority: options?.priority ?? 0 };
     return this.#watch.call(about, times, () => this.#promise(fn, args, options, lane, times));
   }
 

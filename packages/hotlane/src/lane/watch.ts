@@ -23,6 +23,7 @@ export interface CallNews {
   /** The function's name. */
   readonly name: string;
   readonly key: Key | undefined;
+  readonly priority: number;
 }
 
 export interface LaneNews {
