@@ -53,6 +53,7 @@ for (const placement of PLACEMENTS) {
           module: fixture('tasks.ts').href,
           name: 'add',
           key: 'k',
+          priority: 0,
           lane: undefined,
           queuedAt: 'number',
           startedAt: undefined,
