@@ -5,7 +5,8 @@ import { type ModuleReference, resolveModule } from './place/load.ts';
 import { clock, cores, warn } from './place/node.ts';
 import { ThreadPlacement } from './place/thread.ts';
 import { NodeWatch } from './place/watch.ts';
-import { LanePool, type Pool } from './pool.ts';
+import { LanePool } from './pool.ts';
+import type { Pool } from './pool-type.ts';
 import type { AnyModule, TaskModule } from './types.ts';
 
 export { type Callback, type CallbackOptions, callback } from './call/callback.ts';
@@ -24,7 +25,7 @@ export type {
   SyncOptions,
 } from './options.ts';
 export type { ModuleReference } from './place/load.ts';
-export type { Pool, PoolStats } from './pool.ts';
+export type { Pool, PoolStats } from './pool-type.ts';
 export type {
   Argument,
   Arguments,

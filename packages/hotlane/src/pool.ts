@@ -7,12 +7,12 @@ import { blame, pack } from './carry.ts';
 import { HotlaneError, isHotlaneError, show } from './errors.ts';
 import { backoffMs } from './fleet/backoff.ts';
 import { Fleet, type FleetOwner } from './fleet/fleet.ts';
-import { type Distribution, Times } from './fleet/times.ts';
+import { Times } from './fleet/times.ts';
 import { Call, type CallTimes, type CallWatch, NOWHERE } from './lane/call.ts';
 import type { Clock } from './lane/clock.ts';
-import type { Demand, Lane, LaneEvents, LaneState, Outcomes, Placement } from './lane/lane.ts';
+import type { Demand, Lane, LaneEvents, Outcomes, Placement } from './lane/lane.ts';
 import { type LaneNews, UNWATCHED, type Watch } from './lane/watch.ts';
-import { type MapOptions, type MapOutcome, mapCalls, resolveMapOptions } from './map.ts';
+import { type MapOptions, mapCalls, resolveMapOptions } from './map.ts';
 import {
   type CallOptions,
   checkObject,
@@ -25,115 +25,27 @@ import {
   type StreamOptions,
   type SyncOptions,
 } from './options.ts';
+import type { PoolStats } from './pool-type.ts';
 import { ReadyLine } from './ready.ts';
+import {
+  bytesFull,
+  cannotBlock,
+  cannotStart,
+  cannotTalk,
+  laneLost,
+  lostIdle,
+  MOST_LOSSES,
+  overdue,
+  overGrace,
+  queueFull,
+  tooManyNames,
+} from './refusals.ts';
 import { Results } from './results.ts';
 import { Scheduler } from './schedule/scheduler.ts';
 import { rejectWithCallers, withCaller } from './stack.ts';
 import { HostTalk, KeptByLanes, type Say } from './talk.ts';
-import type {
-  Broadcasts,
-  Calls,
-  FunctionNames,
-  Input,
-  Output,
-  Streams,
-  SyncCalls,
-  TaskModule,
-} from './types.ts';
 import { OVERDUE } from './worker/executor.ts';
 
-/** What `pool.stats()` tells. All counts are of calls. */
-export interface PoolStats {
-  readonly placement: 'thread' | 'inline';
-  readonly lanes: readonly { readonly id: number; readonly state: LaneState; readonly running: number }[];
-  /** Accepted and not running yet. */
-  readonly queued: number;
-  /** Running in lanes now; cancelled ones whose functions have not returned are among them. */
-  readonly running: number;
-  /** Fulfilled so far. */
-  readonly done: number;
-  /** Rejected so far, for whatever reason, cancelled ones included; those that were never accepted are not. */
-  readonly failed: number;
-  /**
-   * With `stats({ times: true })`: how long calls waited before their functions began, and how long these ran, in
-   * milliseconds, since the pool was made. Short calls are timed one in 64, those of 0.1 ms and more all; quantiles
-   * are right to within 2 %.
-   */
-  readonly times?: { readonly wait: Distribution; readonly run: Distribution };
-}
-
-/** What a user holds: functions of a task module, run by lanes. Made by `createPool`. */
-export interface Pool<M extends TaskModule> extends AsyncDisposable {
-  /** The module's functions: `await pool.call.fib(40)`. */
-  readonly call: Calls<M>;
-  /** The module's functions, each run once on every lane that is up; the results in the order of lanes. */
-  readonly broadcast: Broadcasts<M>;
-  /**
-   * The module's functions with options for their calls: `await pool.with({ signal }).fib(40)`. What it
-   * returns can be kept and used for many calls.
-   *
-   * @throws HotlaneError OPTION
-   */
-  with(options: CallOptions): Calls<M>;
-  /**
-   * The module's functions, each of which blocks this thread until its result is there: for plugins and configuration loaders
-   * that must be synchronous. Works on Node's main thread and in any worker. Nothing else happens on this thread meanwhile, so
-   * neither callbacks nor streams can be passed. With placement `'inline'`: for synchronous functions, once a lane is up
-   * (`await pool.ready()`).
-   */
-  readonly sync: SyncCalls<M>;
-  /** The same with options for their calls. @throws HotlaneError OPTION */
-  syncWith(options: SyncOptions): SyncCalls<M>;
-  /**
-   * The module's generators, and other functions that give something to iterate, item by item:
-   * `for await (const row of pool.stream.rows('big.csv'))`. The call is made at once. At most `window` items are on the
-   * way, so the function waits for who reads. Leaving the loop lets the function's `finally` run.
-   */
-  readonly stream: Streams<M>;
-  /** The same with options for their calls. @throws HotlaneError OPTION */
-  streamWith(options: StreamOptions): Streams<M>;
-  /**
-   * Calls a function once for each input, some at a time, and gives the results out.
-   *
-   * @param name of a function that takes one argument
-   * @param inputs iterable or async iterable; pulled only as far as `inFlight` and `window` allow
-   * @throws HotlaneError OPTION
-   */
-  map<K extends FunctionNames<M>>(
-    name: K,
-    inputs: Iterable<Input<M[K]>> | AsyncIterable<Input<M[K]>>,
-    options: MapOptions & { readonly errors: 'return' },
-  ): AsyncGenerator<MapOutcome<Input<M[K]>, Output<M[K]>>, void, undefined>;
-  map<K extends FunctionNames<M>>(
-    name: K,
-    inputs: Iterable<Input<M[K]>> | AsyncIterable<Input<M[K]>>,
-    options?: MapOptions,
-  ): AsyncGenerator<Output<M[K]>, void, undefined>;
-  /** @param options `times`: with the distributions of waiting and running times */
-  stats(options?: { readonly times?: boolean }): PoolStats;
-  /**
-   * Resolves when a call made now would be accepted and there is a lane to run it: the queue has room, and the lanes
-   * of `lanes.min` (or one, if that is 0, started for this) are up. Those who wait are let go in the order in which
-   * they came, each as there is room for one more call.
-   *
-   * @throws HotlaneError CLOSED when the pool closes meanwhile; LANE_START with the cause when no lane can be started;
-   *   OPTION. `signal.reason` when `options.signal` aborts
-   */
-  ready(options?: { readonly signal?: AbortSignal }): Promise<void>;
-  /** Refuses new calls, waits until all accepted ones have finished, then ends the lanes. Can be called twice. */
-  close(): Promise<void>;
-  /**
-   * Rejects all unsettled calls with `ERR_HOTLANE_CLOSED` and ends the lanes, whatever they do.
-   * Can be called twice, and after `close`.
-   *
-   * @param reason becomes the `cause` of those errors
-   * @returns when the last lane is gone
-   */
-  destroy(reason?: unknown): Promise<void>;
-}
-
-/** Calls that were held, unstarted, by so many lanes that were lost are taken for the cause of it. */
-const MOST_LOSSES = 3;
 const NO_TRANSFER: readonly object[] = [];
 const NOT_NUMBERED = -1;
 /** How often a blocked thread looks whether its lanes live, in milliseconds. */
@@ -352,10 +264,7 @@ export class LanePool implements Outcomes, FleetOwner {
     if (call.talk !== null) {
       this.#placement.discard(call);
       call.talk.end(null);
-      throw new HotlaneError(
-        'NOT_CLONEABLE',
-        'A callback or a stream cannot be passed to `pool.sync`: this thread, which they belong to, is blocked until the call settles.',
-      );
+      throw cannotTalk();
     }
     let failure: SyncFailure | null = null as SyncFailure | null;
     let result: unknown;
@@ -371,7 +280,10 @@ export class LanePool implements Outcomes, FleetOwner {
     this.#placement.block(call, until, () => this.#lookWhileBlocked(call));
     if (!call.settled) {
       call.watch ??= this.#graceOnly();
-      this.#cancel(call, this.#clock.now() >= until ? this.#overdue(call) : this.#cannotBlock(call));
+      this.#cancel(
+        call,
+        this.#clock.now() >= until ? overdue(this.#names[call.fn], call) : cannotBlock(this.#names[call.fn]),
+      );
     }
     if (failure !== null) throw withCaller(failure.error, failure.lane);
     return result;
@@ -386,14 +298,7 @@ export class LanePool implements Outcomes, FleetOwner {
     const lost = lane?.isDead() === true;
     this.#fleet.lookAtLanes();
     // Its slot is freed when its exit is seen.
-    if (lost) this.settle(call, true, this.#laneLost(lane, call, 'while it ran'));
-  }
-
-  #cannotBlock(call: Call): HotlaneError {
-    return new HotlaneError(
-      'OPTION',
-      `\`${this.#names[call.fn]}\` cannot finish while this thread is blocked: with placement 'inline' it runs on this thread. For \`pool.sync\` it must be synchronous, and a lane must be up and free: \`await pool.ready()\` before.`,
-    );
+    if (lost) this.settle(call, true, laneLost(lane, this.#names[call.fn], call, 'while it ran'));
   }
 
   #graceOnly(): CallWatch {
@@ -523,7 +428,7 @@ export class LanePool implements Outcomes, FleetOwner {
     }
     if (!this.#encode(call, args, options?.transfer ?? NO_TRANSFER)) {
       call.talk?.end(null);
-      throw this.#bytesFull(call.length);
+      throw bytesFull(call.length, this.#queuedBytes, this.#options.maxQueuedBytes);
     }
     // Reading the arguments may have run code of the user's: getters that close the pool, abort, make calls.
     refused = this.#refusal(options, call.length);
@@ -595,9 +500,10 @@ export class LanePool implements Outcomes, FleetOwner {
       this.#inFlight >= this.#mostInFlight &&
       this.#inFlight - this.#placement.away() >= this.#mostInFlight
     ) {
-      return { reason: this.#queueFull() };
+      return { reason: queueFull(this.#options.maxQueue, this.#inFlight) };
     }
-    if (this.#queuedBytes + bytes > this.#options.maxQueuedBytes) return { reason: this.#bytesFull(bytes) };
+    if (this.#queuedBytes + bytes > this.#options.maxQueuedBytes)
+      return { reason: bytesFull(bytes, this.#queuedBytes, this.#options.maxQueuedBytes) };
     return null;
   }
 
@@ -612,15 +518,10 @@ export class LanePool implements Outcomes, FleetOwner {
     if (deadlineMs !== Number.POSITIVE_INFINITY) {
       call.deadlineAt = this.#clock.now() + deadlineMs;
       call.watch.deadlineMs = deadlineMs;
-      call.watch.timer = this.#clock.setTimer(deadlineMs, () => this.#cancel(call, this.#overdue(call)));
+      call.watch.timer = this.#clock.setTimer(deadlineMs, () =>
+        this.#cancel(call, overdue(this.#names[call.fn], call)),
+      );
     }
-  }
-
-  #overdue(call: Call): HotlaneError {
-    return new HotlaneError(
-      'DEADLINE',
-      `\`${this.#names[call.fn]}\` did not finish within its deadline of ${call.watch!.deadlineMs} ms, waiting included.`,
-    );
   }
 
   // ---- a call's way out ----------------------------------------------------------------------------------
@@ -632,7 +533,7 @@ export class LanePool implements Outcomes, FleetOwner {
       this.#failed++;
       // The lane saw that the time is up before we did; it does not know the function's name.
       const isOverdue = call.deadlineAt > 0 && isHotlaneError(value, 'DEADLINE') && value.message === OVERDUE;
-      if (isOverdue) rejectCall(call, this.#overdue(call), undefined);
+      if (isOverdue) rejectCall(call, overdue(this.#names[call.fn], call), undefined);
       else rejectCall(call, value, lane?.id);
     } else {
       this.#done++;
@@ -712,11 +613,7 @@ export class LanePool implements Outcomes, FleetOwner {
       call.watch!.timer = this.#clock.setTimer(again, () => this.#onGraceOver(call, lane, reason));
       return;
     }
-    const cause = new HotlaneError(
-      'LANE_LOST',
-      `Lane ${lane.id} was ended: \`${this.#names[call.fn]}\` went on for ${graceMs} ms after its call was cancelled.`,
-      { cause: reason },
-    );
+    const cause = overGrace(lane, this.#names[call.fn], graceMs, reason);
     const others = this.#placement.handed().some(other => !other.settled && this.#laneOf(other) === lane);
     if (!others) {
       lane.end(cause);
@@ -799,7 +696,7 @@ export class LanePool implements Outcomes, FleetOwner {
         this.#rest(call);
         continue;
       }
-      this.settle(call, true, this.#laneLost(lane, call, 'while it ran'));
+      this.settle(call, true, laneLost(lane, this.#names[call.fn], call, 'while it ran'));
       this.#giveUp(call);
     }
     const again: Call[] = [];
@@ -813,7 +710,7 @@ export class LanePool implements Outcomes, FleetOwner {
       this.settle(
         call,
         true,
-        neverUp ? cannotStart(lane.cause) : this.#laneLost(lane, call, 'before it began'),
+        neverUp ? cannotStart(lane.cause) : laneLost(lane, this.#names[call.fn], call, 'before it began'),
       );
       this.#giveUp(call);
     }
@@ -852,11 +749,7 @@ export class LanePool implements Outcomes, FleetOwner {
     queueMicrotask(() => {
       const { cause } = lane;
       if (this.#toldCause === cause || this.#destroying !== null) return;
-      const what = cause instanceof Error ? cause.message : String(cause);
-      const error = isHotlaneError(cause)
-        ? cause
-        : new HotlaneError('LANE_LOST', `Lane ${lane.id} was lost while it ran no call: ${what}`, { cause });
-      this.#onError(error);
+      this.#onError(lostIdle(lane));
     });
   }
 
@@ -870,24 +763,6 @@ export class LanePool implements Outcomes, FleetOwner {
       this.settle(call, true, cannotStart(cause));
       this.#giveUp(call);
     }
-  }
-
-  #laneLost(lane: Lane, call: Call, when: string): HotlaneError {
-    const name = this.#names[call.fn];
-    const why = isHotlaneError(lane.cause)
-      ? lane.cause.message
-      : `Its thread ended with: ${(lane.cause as Error)?.message ?? 'no error'}.`;
-    const then =
-      when === 'while it ran'
-        ? call.rests > 0
-          ? `It has run again as often as \`retries\` allows.`
-          : 'The call may have had effects, so it was not run again.'
-        : call.only
-          ? 'It was meant for this lane only.'
-          : `${MOST_LOSSES} lanes were lost that held it, so it was given up.`;
-    return new HotlaneError('LANE_LOST', `Lane ${lane.id} was lost ${when} \`${name}\`. ${why} ${then}`, {
-      cause: lane.cause,
-    });
   }
 
   // ---- the end -------------------------------------------------------------------------------------------
@@ -937,21 +812,6 @@ export class LanePool implements Outcomes, FleetOwner {
         : 'This pool was closed. Make another with createPool().',
     );
   }
-
-  #queueFull(): HotlaneError {
-    const { maxQueue } = this.#options;
-    return new HotlaneError(
-      'QUEUE_FULL',
-      `The pool's queue is full: \`maxQueue\` is ${maxQueue}, and ${this.#inFlight} calls are unfinished. The call was not accepted; try later, or raise maxQueue.`,
-    );
-  }
-
-  #bytesFull(bytes: number): HotlaneError {
-    return new HotlaneError(
-      'QUEUE_FULL',
-      `The arguments take ${bytes} bytes; with ${this.#queuedBytes} bytes of unfinished calls that is more than \`maxQueuedBytes\`, ${this.#options.maxQueuedBytes}. The call was not accepted; try later, or raise maxQueuedBytes.`,
-    );
-  }
 }
 
 /** The same without options to give. */
@@ -975,19 +835,4 @@ interface SyncFailure {
 function rejectCall(call: Call, error: unknown, lane: number | undefined): void {
   if (call.sync) call.reject({ error, lane } satisfies SyncFailure);
   else call.resolve(rejectWithCallers(error, lane));
-}
-
-function cannotStart(cause: unknown): HotlaneError {
-  const known = isHotlaneError(cause, 'LANE_START');
-  const message = known
-    ? cause.message
-    : `No lane could be started: ${(cause as Error)?.message ?? String(cause)}`;
-  return new HotlaneError('LANE_START', message, { cause: known ? cause.cause : cause });
-}
-
-function tooManyNames(): HotlaneError {
-  return new HotlaneError(
-    'TOO_LARGE',
-    'This pool was asked for too many different function names: some thousand, or very long ones. Names should come from code, not from data.',
-  );
 }

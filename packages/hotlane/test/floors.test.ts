@@ -26,7 +26,9 @@ const PURE = ['fleet', 'schedule', 'transport', 'worker', 'lane', 'options', 'ca
 const POOL_FILES = [
   'pool.ts',
   'map.ts',
+  'pool-type.ts',
   'ready.ts',
+  'refusals.ts',
   'results.ts',
   'talk.ts',
   'cancel.ts',

@@ -1,6 +1,6 @@
 import { callback } from '../call/callback.ts';
 import type { PoolOptions } from '../options.ts';
-import type { Pool } from '../pool.ts';
+import type { Pool } from '../pool-type.ts';
 import { type ContractCase, check, equal, pause, range, refused, rejection, until } from './check.ts';
 import { ContractError } from './contract-tasks.ts';
 
