@@ -426,16 +426,19 @@ export class LanePool implements Outcomes, FleetOwner {
       call.key = options.key;
       call.priority = options.priority ?? 0;
     }
-    if (!this.#encode(call, args, options?.transfer ?? NO_TRANSFER)) {
-      call.talk?.end(null);
-      throw bytesFull(call.length, this.#queuedBytes, this.#options.maxQueuedBytes);
-    }
-    // Reading the arguments may have run code of the user's: getters that close the pool, abort, make calls.
-    refused = this.#refusal(options, call.length);
-    if (refused !== null) {
-      this.#placement.discard(call);
-      call.talk?.end(null);
-      throw refused.reason;
+    try {
+      if (!this.#encode(call, args, options?.transfer ?? NO_TRANSFER)) {
+        throw bytesFull(call.length, this.#queuedBytes, this.#options.maxQueuedBytes);
+      }
+      // Reading the arguments may have run code of the user's: getters that close the pool, abort, make calls.
+      refused = this.#refusal(options, call.length);
+      if (refused !== null) {
+        this.#placement.discard(call);
+        throw refused.reason;
+      }
+    } catch (error) {
+      call.talk?.end(null); // what it would have read or called is let go
+      throw error;
     }
     return call;
   }

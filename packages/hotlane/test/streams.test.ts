@@ -216,6 +216,7 @@ for (const placement of PLACEMENTS) {
       assert.equal(await pool.call.ignore(unread()), 'not read');
       assert.equal(source.returned, 1);
       await assert.rejects(pool.call.ignore([unread(), () => {}]), code('NOT_CLONEABLE'));
+      assert.equal(source.returned, 2);
     });
 
     it('that fails throws in the lane what it threw', async () => {
