@@ -258,14 +258,17 @@ describe('the channel hotlane:lane', () => {
   it('lets a subscriber close the pool and make calls', async () => {
     const pool = tasksPool({ placement: 'inline' });
     const done: Promise<unknown>[] = [];
+    let left: unknown;
     const listener = ({ state }: any) => {
       if (state === 'up') done.push(pool.call.add(1, 2), pool.close());
+      if (state === 'ended') left = pool.stats().lanes;
     };
     lanes.subscribe(listener);
     assert.equal(await pool.call.add(2, 2), 4);
-    await until(() => done.length === 2);
+    await until(() => done.length === 2 && left !== undefined);
     lanes.unsubscribe(listener);
     assert.deepEqual(await Promise.all(done), [3, undefined]);
+    assert.deepEqual(left, [], 'the pool is done with the step that it tells of');
   });
 });
 
