@@ -71,9 +71,11 @@ export function show(value: unknown): string {
 
 /** The platform refused to clone or move a value, and its error says why. */
 export function notCloneable(cause: unknown): HotlaneError {
-  return new HotlaneError(
-    'NOT_CLONEABLE',
-    `A value can be neither cloned nor transferred: ${(cause as Error)?.message ?? String(cause)}`,
-    { cause },
-  );
+  const what = (cause as Error)?.message ?? String(cause);
+  const hint = /transfer object of unsupported type/.test(what)
+    ? ' A small Buffer of Node shares its memory with others: transfer that of a copy, `new Uint8Array(buffer)`.'
+    : '';
+  return new HotlaneError('NOT_CLONEABLE', `A value can be neither cloned nor transferred: ${what}${hint}`, {
+    cause,
+  });
 }

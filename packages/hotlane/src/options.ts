@@ -419,6 +419,8 @@ function resolveCommon(options: CallOptions): CallOptions {
     if (!Array.isArray(transfer)) refuse('transfer', 'an array of transferable objects', transfer);
     for (const [i, item] of transfer.entries()) {
       if (typeof item !== 'object' || item === null) refuse(`transfer[${i}]`, 'a transferable object', item);
+      if (ArrayBuffer.isView(item))
+        refuse(`transfer[${i}]`, 'the ArrayBuffer of a view, its `.buffer`', item);
     }
   }
   return {

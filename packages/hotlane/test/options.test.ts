@@ -6,6 +6,13 @@ leavesNothingBehind();
 
 describe('options', () => {
   const bad: [object, RegExp][] = [
+    [{ recycle: { afterCalls: 0 } }, /`recycle\.afterCalls`: expected a number of 1 or more.*got 0/],
+    [{ recycle: { calls: 5 } }, /`recycle`: there is no `calls`/],
+    [{ recycle: 1_000 }, /`recycle`: expected an object, got 1000/],
+    [{ placement: 'inline', recycle: { heapBytes: 1e9 } }, /`recycle\.heapBytes`.*'inline'/],
+    [{ setup: () => {} }, /`setup`: expected the name of an exported function, got function setup/],
+    [{ teardown: '' }, /`teardown`.*got ""/],
+    [{ budget: 2 }, /`budget`: expected true or false, got 2/],
     [{ lanes: 0 }, /`lanes`: expected a whole number from 1 to 1024.*got 0/],
     [{ lanes: 1.5 }, /got 1\.5/],
     [{ lanes: '2' }, /got "2"/],
@@ -52,5 +59,23 @@ describe('options', () => {
     assert.throws(() => pool.map('echo', [1], { order: true } as any), code('OPTION', /there is no `order`/));
     assert.throws(() => pool.map(((x: unknown) => x) as any, [1]), code('OPTION', /a function's name/));
     await assert.rejects(pool.map('echo', 5 as any).next(), code('OPTION', /can be iterated, got 5/));
+  });
+
+  it('say what to transfer instead of a view, and of a Buffer that shares its memory', async () => {
+    await using pool = tasksPool({ placement: 'inline' });
+    const view = new Uint8Array(8);
+    assert.throws(
+      () => pool.with({ transfer: [view] }),
+      code('OPTION', /transfer\[0\].*`\.buffer`.*Uint8Array/),
+    );
+    const { buffer } = Buffer.from('short');
+    await assert.rejects(
+      pool.with({ transfer: [buffer] }).echo(buffer),
+      code('NOT_CLONEABLE', /new Uint8Array/),
+    );
+  });
+
+  it('refuse data for setup that cannot be cloned', () => {
+    assert.throws(() => tasksPool({ setup: 'add', data: { fn: () => 1 } }), code('NOT_CLONEABLE'));
   });
 });
