@@ -204,8 +204,9 @@ export class LanePool implements Outcomes, FleetOwner {
     checkObject('ready(options)', options, ['signal']);
     checkSignal(options.signal);
     if (this.#state !== 'open') return Promise.reject(this.#closedError());
-    this.#fleet.warm();
-    return this.#ready.wait(options.signal);
+    const ready = this.#ready.wait(options.signal);
+    if (this.#ready.length > 0) this.#fleet.grow();
+    return ready;
   }
 
   /** How many calls would be accepted now, and find lanes that are up. */
@@ -646,7 +647,8 @@ export class LanePool implements Outcomes, FleetOwner {
   }
 
   demand(): number {
-    return this.#inFlight - this.#scheduler.behindKeys;
+    // Who waits to make a call needs a lane too.
+    return Math.max(this.#inFlight - this.#scheduler.behindKeys, Math.min(1, this.#ready.length));
   }
 
   finishedCalls(): number {

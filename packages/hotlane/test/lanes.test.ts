@@ -39,14 +39,17 @@ for (const placement of ['thread', 'inline'] as const) {
     });
 
     it('a setup that fails is told by the calls, with what it threw', async () => {
-      await using pool = createPool(hooks, { placement, lanes: 1, setup: 'open', data: { fail: true } });
+      await using pool = createPool(hooks, { placement, setup: 'open', data: { fail: true } });
       await assert.rejects(pool.call.shown(), (error: Error) => {
         assert.ok(isHotlaneError(error, 'LANE_START'));
         assert.match(error.message, /setup, `open`, failed: RangeError: no database/);
         assert.ok(error.cause instanceof RangeError);
         return true;
       });
-      await assert.rejects(pool.ready(), (error: Error) => isHotlaneError(error, 'LANE_START'));
+      // Again, while the next start waits for its time.
+      for (let i = 0; i < 3; i++) {
+        await assert.rejects(pool.ready(), (error: Error) => isHotlaneError(error, 'LANE_START'));
+      }
     });
 
     it('names that are not exported are found out at the start', async () => {

@@ -131,14 +131,6 @@ export class Fleet implements LaneEvents {
     this.#review(this.#owner.serviceMs());
   }
 
-  /** Starts a lane if there is none. */
-  warm(): void {
-    if (this.#strength() === 0 && this.#backoff === null && !this.#closed) {
-      this.#start(null);
-      this.#tellCapacity();
-    }
-  }
-
   // ---- what lanes tell ----------------------------------------------------------------------------------
 
   onUp(lane: Lane): void {
