@@ -295,11 +295,10 @@ export class LanePool implements Outcomes, FleetOwner {
     const now = this.#clock.now();
     if (now - this.#lookedAt < LOOK_MS) return;
     this.#lookedAt = now;
-    const lane = this.#laneOf(call);
-    const lost = lane?.isDead() === true;
     this.#fleet.lookAtLanes();
-    // Its slot is freed when its exit is seen.
-    if (lost) this.settle(call, true, laneLost(lane, this.#names[call.fn], call, 'while it ran'));
+    // Where it is not known that its thread is gone, its slot is freed when its exit is seen.
+    const lane = this.#laneOf(call);
+    if (lane?.isDead()) this.settle(call, true, laneLost(lane, this.#names[call.fn], call, 'while it ran'));
   }
 
   #graceOnly(): CallWatch {

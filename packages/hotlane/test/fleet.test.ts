@@ -54,6 +54,7 @@ class FakeLane implements Lane {
   recallBehind = () => [];
   running = () => this.busy;
   isDead = () => false;
+  sweep(): void {}
   abort(): void {}
   say = () => 0;
   drain(): void {

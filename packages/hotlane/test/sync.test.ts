@@ -107,9 +107,10 @@ describe('a sync call to a thread', () => {
 
   it('throws LANE_START when no lane can be started', async () => {
     await using pool = createPool(fixture('no-such-file.ts'), { lanes: 1 });
-    assert.throws(() => pool.sync.f(), code('LANE_START', /no-such-file/));
+    // Again, while the next start waits for its time, which no timer can tell a blocked thread.
+    for (let i = 0; i < 3; i++) assert.throws(() => pool.sync.f(), code('LANE_START', /no-such-file/));
     await using exits = createPool(fixture('exits-at-load.mjs'), { lanes: 1 });
-    assert.throws(() => exits.sync.f(), code('LANE_START', /has ended/));
+    assert.throws(() => exits.sync.f(), code('LANE_START', /exited|has ended/));
     await using slow = createPool(fixture('blocks-at-load.mjs'), { lanes: 1, startMs: 50 });
     assert.throws(() => slow.sync.f(), code('LANE_START', /startMs/));
   });

@@ -110,6 +110,7 @@ export class Fleet implements LaneEvents {
   #failures = 0;
   #startTakesMs = USUAL_START_MS;
   #backoff: unknown = null;
+  #backoffUntil = 0;
   /** The next look at who is idle. */
   #linger: unknown = null;
   /** The next look at whether the lanes keep up, and how many calls had finished when it was planned. */
@@ -362,9 +363,14 @@ export class Fleet implements LaneEvents {
     lane.end(new HotlaneError('LANE_START', what));
   }
 
-  /** Does what timers and events would do, were the thread not blocked: lanes that are dead or take too long are ended. */
+  /**
+   * Does what timers and events would do, were the thread not blocked: lanes that are dead or take too long are ended, and
+   * starts that were put off are made when it is time.
+   */
   lookAtLanes(): void {
     const now = this.#clock.now();
+    for (const lane of [...this.lanes]) lane.sweep();
+    if (this.#backoff !== null && now >= this.#backoffUntil) this.#tryAgain();
     for (const [lane, { createdAt }] of [...this.#tenures]) {
       if (lane.state === 'starting' && now - createdAt > this.#options.startMs) this.#startTookTooLong(lane);
       else if ((lane.state === 'starting' || lane.state === 'up') && lane.isDead()) {
@@ -396,11 +402,15 @@ export class Fleet implements LaneEvents {
     const wait = backoffMs(FIRST_BACKOFF_MS, LONGEST_BACKOFF_MS, this.#failures++);
     this.#owner.onBackOff(cause, wait);
     this.#clock.clearTimer(this.#backoff);
-    this.#backoff = this.#clock.setTimer(wait, () => {
-      this.#backoff = null;
-      this.#replaceWorn();
-      this.grow();
-    });
+    this.#backoffUntil = this.#clock.now() + wait;
+    this.#backoff = this.#clock.setTimer(wait, () => this.#tryAgain());
+  }
+
+  #tryAgain(): void {
+    this.#clock.clearTimer(this.#backoff);
+    this.#backoff = null;
+    this.#replaceWorn();
+    this.grow();
   }
 
   // ---- replacing ----------------------------------------------------------------------------------------

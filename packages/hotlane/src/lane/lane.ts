@@ -37,8 +37,10 @@ export interface Lane extends Outlet {
   wornAt: number;
   /** How many calls it is running now. */
   running(): number;
-  /** Whether its thread has ended, although no event has told so yet: those wait while the host is blocked. */
+  /** For a host that is blocked and hears no events: whether its thread is about to end, or has. */
   isDead(): boolean;
+  /** For such a host: does what would be done on the event that tells of its end, if its thread is known to be gone. */
+  sweep(): void;
   /** Tells the function that runs `call` to stop: fires its signal and turns `aborted()` true. */
   abort(call: Call, reason: unknown): void;
   /**

@@ -276,6 +276,8 @@ class InlineLane implements Lane, Answers, InvocationHost {
     return false;
   }
 
+  sweep(): void {}
+
   runNow(call: Call): void {
     if (this.#calls[call.slot] === call) this.#begin(call.slot, call);
   }

@@ -295,16 +295,23 @@ class ThreadLane implements Lane {
 
   isDead(): boolean {
     if (this.#gone || this.#worker === null) return true;
-    const thread = this.#window.threadOf(this.#seat);
-    if (thread > 0) return !existsSync(`/proc/self/task/${thread}`);
-    // Node does not know how long the loop of an ended thread was idle.
+    // Node does not know how long the loop of a thread was idle that is about to end.
     return this.#worker.performance.eventLoopUtilization().idle < 0;
   }
 
-  #onExit(code: number): void {
+  sweep(): void {
+    const thread = this.#gone ? 0 : this.#window.threadOf(this.#seat);
+    if (thread > 0 && !existsSync(`/proc/self/task/${thread}`)) this.#onExit(undefined);
+  }
+
+  #onExit(code: number | undefined): void {
+    if (this.#gone) return; // swept already
     this.receiveAll(); // what it said last may still lie in its port
     if (this.cause === undefined && this.state !== 'draining') {
-      this.cause = new HotlaneError('LANE_LOST', `Lane ${this.id} exited with code ${code}.`);
+      this.cause = new HotlaneError(
+        'LANE_LOST',
+        `Lane ${this.id} exited${code === undefined ? '' : ` with code ${code}`}.`,
+      );
     }
     this.#onGone();
   }

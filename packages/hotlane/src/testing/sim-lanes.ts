@@ -281,6 +281,8 @@ export class SimLane implements Lane {
     return false;
   }
 
+  sweep(): void {}
+
   abort(): void {}
 
   say(): number {
