@@ -20,6 +20,8 @@ export interface MapArguments {
   /** The file that holds results, as the user wrote it. */
   readonly journal: string | undefined;
   readonly ordered: boolean;
+  /** The function gives items, each a line of the output. */
+  readonly stream: boolean;
   readonly quiet: boolean;
   /** The summary as one line of JSON. */
   readonly json: boolean;
@@ -32,6 +34,7 @@ const OPTIONS = {
   deadline: { type: 'string' },
   retries: { type: 'string' },
   journal: { type: 'string' },
+  stream: { type: 'boolean' },
   unordered: { type: 'boolean' },
   quiet: { type: 'boolean', short: 'q' },
   json: { type: 'boolean' },
@@ -88,6 +91,17 @@ export function parseMapArguments(argv: readonly string[]): MapArguments {
   if (values.quiet === true && values.json === true) {
     throw new CommandLineError('--json asks for a summary and --quiet for none; give one of them');
   }
+  const retries = values.retries === undefined ? 0 : wholeNumber('retries', values.retries, 0, MOST_RETRIES);
+  if (values.stream === true && retries > 0) {
+    throw new CommandLineError(
+      '--stream cannot be given with --retries: items that are in the output cannot be taken back; leave one out',
+    );
+  }
+  if (values.stream === true && values.journal !== undefined) {
+    throw new CommandLineError(
+      '--stream cannot be given with --journal, which holds one result for each input; leave one out',
+    );
+  }
   const placement = choice(values.placement);
   return {
     help,
@@ -103,9 +117,10 @@ export function parseMapArguments(argv: readonly string[]): MapArguments {
     placement,
     deadlineMs:
       values.deadline === undefined ? Number.POSITIVE_INFINITY : duration('deadline', values.deadline),
-    retries: values.retries === undefined ? 0 : wholeNumber('retries', values.retries, 0, MOST_RETRIES),
+    retries,
     journal: values.journal === undefined ? undefined : String(values.journal),
     ordered: values.unordered !== true,
+    stream: values.stream === true,
     quiet: values.quiet === true,
     json: values.json === true,
   };

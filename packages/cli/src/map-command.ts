@@ -8,17 +8,20 @@ import { openInputs, type Source } from './inputs.ts';
 import { Interrupts } from './interrupt.ts';
 import { Journal } from './journal.ts';
 import { firstLine } from './json.ts';
-import type { Opened } from './lane.ts';
+import type { LaneResult, Opened } from './lane.ts';
 import { Output } from './output.ts';
 import { noProgress, type Progress, showProgress } from './progress.ts';
 import { ProblemLines, Report } from './report.ts';
 import { Run } from './run.ts';
 import { complain, say, version } from './say.ts';
+import { type ItemSink, StreamCalls } from './stream-calls.ts';
 import { Latency } from './summary.ts';
 import { checkOpened, DESCRIBE, findModule, type LaneFunctions, laneModule } from './task-module.ts';
 
 /** How long the last results may take to be written after the second Ctrl-C. */
 const LAST_WRITE_MS = 500;
+/** How long generators may take for their `finally` then. */
+const LAST_CLEANUP_MS = 500;
 
 /**
  * `hotlane map`.
@@ -60,11 +63,15 @@ class MapJob {
   readonly #journal: Journal | undefined;
   readonly #report: Report;
   readonly #pool: Pool<LaneFunctions>;
+  /** With --stream. */
+  readonly #streams: StreamCalls | undefined;
   readonly #interrupts: Interrupts;
   readonly #output: Output;
   readonly #run: Run;
   #progress: Progress = noProgress;
   #startedAt = 0;
+  /** The end of the lanes that a signal asked for. */
+  #ending: Promise<void> | null = null;
   #onStopping!: () => void;
   readonly #stopping = new Promise<void>(resolve => {
     this.#onStopping = resolve;
@@ -77,7 +84,7 @@ class MapJob {
     const wanted = args.lanes ?? (args.placement === 'inline' ? 1 : availableParallelism());
     // All at once: a lane that starts late would eat into the deadline of its first call.
     const lanes = Math.min(wanted, Math.max(1, source.total ?? wanted));
-    this.#pool = createPool<LaneFunctions>(laneModule(url, args.exportName), {
+    this.#pool = createPool<LaneFunctions>(laneModule(url, args.exportName, args.stream), {
       placement: args.placement,
       lanes,
       concurrency: args.concurrency,
@@ -94,20 +101,24 @@ class MapJob {
       this.#output.beforeWrite = () => journal.flush();
       journal.onBroken = () => this.#stop();
     }
-    const calls =
-      args.deadlineMs === Number.POSITIVE_INFINITY
-        ? this.#pool.call
-        : this.#pool.with({ deadlineMs: args.deadlineMs });
-    const call = calls[args.exportName]!;
+    const hasDeadline = args.deadlineMs !== Number.POSITIVE_INFINITY;
+    const options = hasDeadline ? { deadlineMs: args.deadlineMs } : {};
+    const call = (hasDeadline ? this.#pool.with(options) : this.#pool.call)[args.exportName]!;
+    const open = this.#pool.streamWith(options)[args.exportName]!;
+    this.#streams = args.stream
+      ? new StreamCalls(input => open(input) as AsyncIterator<LaneResult>)
+      : undefined;
+    const make = (input: string, items: ItemSink) => this.#streams?.read(input, items) ?? call(input);
     const latency = new Latency();
     const problems = new ProblemLines();
     this.#run = new Run(source, this.#output, {
       ordered: args.ordered,
-      call: args.json ? input => latency.measure(() => call(input)) : call,
+      call: args.json ? (input, items) => latency.measure(() => make(input, items)) : make,
       retries: args.retries,
       journal,
-      // A deadline includes waiting: with one, no call is made before a lane is free for it.
-      ahead: args.deadlineMs === Number.POSITIVE_INFINITY,
+      // A deadline includes waiting: with one, no call is made before a lane is free for it. A stream that its
+      // reader holds up keeps its lane: none is to wait behind it.
+      ahead: !hasDeadline && !args.stream,
       lanes: () => this.#countLanes(),
       onProblem: (input, problem) => problems.tell(input, problem),
     });
@@ -145,6 +156,7 @@ class MapJob {
 
   async close(): Promise<void> {
     this.#source.stop();
+    await this.#ending;
     await this.#pool.destroy();
     this.#interrupts.release();
   }
@@ -176,7 +188,20 @@ class MapJob {
   #stop(): void {
     this.#onStopping();
     this.#run.abort();
-    void this.#pool.destroy();
+    this.#ending ??= this.#endLanes();
+  }
+
+  async #endLanes(): Promise<void> {
+    if (this.#streams !== undefined) {
+      const late = new AbortController();
+      const { signal } = late;
+      await Promise.race([
+        this.#streams.stop(),
+        sleep(LAST_CLEANUP_MS, undefined, { signal }).catch(() => {}),
+      ]);
+      late.abort();
+    }
+    await this.#pool.destroy();
   }
 
   #snapshot() {

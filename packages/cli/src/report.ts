@@ -89,7 +89,7 @@ export class Report {
 
   #text(seconds: number): void {
     const { args, interrupts, run } = this.#parts;
-    const text = textSummary(run, seconds);
+    const text = textSummary(run, seconds, args.stream);
     const given = run.abandoned > 0 ? `, ${run.abandoned} given up` : '';
     const left = `${given}${this.#notStarted()}`;
     if (interrupts.exitCode === undefined) {
@@ -101,10 +101,11 @@ export class Report {
   }
 
   #json(exitCode: number, seconds: number): void {
-    const { lanes, latency, run, source } = this.#parts;
+    const { args, lanes, latency, run, source } = this.#parts;
     const unread = run.stopped || run.inputError !== null;
     const notStarted = source.total !== undefined ? source.total - run.taken : unread ? null : 0;
-    process.stderr.write(`${jsonSummary(run, seconds, { notStarted, lanes, exitCode, latency })}\n`);
+    const rest = { stream: args.stream, notStarted, lanes, exitCode, latency };
+    process.stderr.write(`${jsonSummary(run, seconds, rest)}\n`);
   }
 
   #notStarted(): string {
