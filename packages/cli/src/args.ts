@@ -22,6 +22,8 @@ export interface MapArguments {
   readonly ordered: boolean;
   /** The function gives items, each a line of the output. */
   readonly stream: boolean;
+  /** The file for trace events, as the user wrote it. */
+  readonly trace: string | undefined;
   readonly quiet: boolean;
   /** The summary as one line of JSON. */
   readonly json: boolean;
@@ -36,6 +38,7 @@ const OPTIONS = {
   journal: { type: 'string' },
   stream: { type: 'boolean' },
   unordered: { type: 'boolean' },
+  trace: { type: 'string' },
   quiet: { type: 'boolean', short: 'q' },
   json: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
@@ -88,6 +91,9 @@ export function parseMapArguments(argv: readonly string[]): MapArguments {
       "--journal expects the name of a file, e.g. --journal results.journal, got ''",
     );
   }
+  if (values.trace === '') {
+    throw new CommandLineError("--trace expects the name of a file, e.g. --trace run.trace.json, got ''");
+  }
   if (values.quiet === true && values.json === true) {
     throw new CommandLineError('--json asks for a summary and --quiet for none; give one of them');
   }
@@ -121,6 +127,7 @@ export function parseMapArguments(argv: readonly string[]): MapArguments {
     journal: values.journal === undefined ? undefined : String(values.journal),
     ordered: values.unordered !== true,
     stream: values.stream === true,
+    trace: values.trace === undefined ? undefined : String(values.trace),
     quiet: values.quiet === true,
     json: values.json === true,
   };
@@ -151,6 +158,7 @@ function example(name: string): string {
     deadline: '500ms',
     retries: '2',
     journal: 'results.journal',
+    trace: 'run.trace.json',
   };
   return examples[name] ?? '…';
 }

@@ -48,6 +48,7 @@ Options:
   --journal FILE      keep results in FILE; the same command again does only the rest
   --stream            the function is a generator: each of its items is a line
   --unordered         results as they finish, none waits for a slow one before it
+  --trace FILE        write what lanes did when, for ui.perfetto.dev or chrome://tracing
   -q, --quiet         no progress and no summary on stderr
   --json              the summary as one line of JSON on stderr, and no progress
   -h, --help          print this

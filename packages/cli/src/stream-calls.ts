@@ -56,3 +56,9 @@ export class StreamCalls {
     await Promise.allSettled([...this.#reading].map(stream => stream.return?.()));
   }
 }
+
+/** A stream's end in a word. */
+export function statusOf(end: unknown): string {
+  if (end === ENDED) return 'done';
+  return end === GIVEN_UP ? 'given up' : 'failed';
+}

@@ -210,7 +210,7 @@ test('when the reader of stdout goes away endless streams end, with their finall
   const gate = makeGate(t);
   const args = ['map', streams('endless'), '--stream', '--lanes', '2', '-'];
   const cli = new Cli(args, { env: gate.env, stdin: 'a\nb\n' }, false);
-  await gate.untilStarted(3_000);
+  await gate.untilStarted(500);
   cli.child.stdout!.once('data', () => cli.child.stdout!.destroy());
   const { code, stderr } = await cli.ended;
   assert.equal(stderr, '');

@@ -173,6 +173,7 @@ test('map --help names every option, and shows examples', async () => {
       'journal',
       'stream',
       'unordered',
+      'trace',
       'quiet',
       'json',
       'help',
