@@ -20,6 +20,10 @@ export interface MapArguments {
   /** The file that holds results, as the user wrote it. */
   readonly journal: string | undefined;
   readonly ordered: boolean;
+  /** The function gives items, each a line of the output. */
+  readonly stream: boolean;
+  /** The file for trace events, as the user wrote it. */
+  readonly trace: string | undefined;
   readonly quiet: boolean;
   /** The summary as one line of JSON. */
   readonly json: boolean;
@@ -32,7 +36,9 @@ const OPTIONS = {
   deadline: { type: 'string' },
   retries: { type: 'string' },
   journal: { type: 'string' },
+  stream: { type: 'boolean' },
   unordered: { type: 'boolean' },
+  trace: { type: 'string' },
   quiet: { type: 'boolean', short: 'q' },
   json: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
@@ -85,8 +91,22 @@ export function parseMapArguments(argv: readonly string[]): MapArguments {
       "--journal expects the name of a file, e.g. --journal results.journal, got ''",
     );
   }
+  if (values.trace === '') {
+    throw new CommandLineError("--trace expects the name of a file, e.g. --trace run.trace.json, got ''");
+  }
   if (values.quiet === true && values.json === true) {
     throw new CommandLineError('--json asks for a summary and --quiet for none; give one of them');
+  }
+  const retries = values.retries === undefined ? 0 : wholeNumber('retries', values.retries, 0, MOST_RETRIES);
+  if (values.stream === true && retries > 0) {
+    throw new CommandLineError(
+      '--stream cannot be given with --retries: items that are in the output cannot be taken back; leave one out',
+    );
+  }
+  if (values.stream === true && values.journal !== undefined) {
+    throw new CommandLineError(
+      '--stream cannot be given with --journal, which holds one result for each input; leave one out',
+    );
   }
   const placement = choice(values.placement);
   return {
@@ -103,9 +123,11 @@ export function parseMapArguments(argv: readonly string[]): MapArguments {
     placement,
     deadlineMs:
       values.deadline === undefined ? Number.POSITIVE_INFINITY : duration('deadline', values.deadline),
-    retries: values.retries === undefined ? 0 : wholeNumber('retries', values.retries, 0, MOST_RETRIES),
+    retries,
     journal: values.journal === undefined ? undefined : String(values.journal),
     ordered: values.unordered !== true,
+    stream: values.stream === true,
+    trace: values.trace === undefined ? undefined : String(values.trace),
     quiet: values.quiet === true,
     json: values.json === true,
   };
@@ -136,6 +158,7 @@ function example(name: string): string {
     deadline: '500ms',
     retries: '2',
     journal: 'results.journal',
+    trace: 'run.trace.json',
   };
   return examples[name] ?? '…';
 }

@@ -46,11 +46,18 @@ Options:
   --deadline TIME     fail a call that takes longer: 500, 500ms, 2s, 1.5m
   --retries N         try an input whose call failed again, up to N times; default: 0
   --journal FILE      keep results in FILE; the same command again does only the rest
+  --stream            the function is a generator: each of its items is a line
   --unordered         results as they finish, none waits for a slow one before it
+  --trace FILE        write what lanes did when, for ui.perfetto.dev or chrome://tracing
   -q, --quiet         no progress and no summary on stderr
   --json              the summary as one line of JSON on stderr, and no progress
   -h, --help          print this
   -v, --version       print the version
+
+With --stream the function gives items: a generator, async or not, or what else can be
+iterated. Each is a line as it comes, {"input":…,"value":item}; an input that fails has
+its items first, then its error. A generator waits while its items cannot be written.
+It goes with neither --retries nor --journal.
 
 An input that took several calls has their number: {"input":…,"value":…,"attempts":2}.
 
@@ -68,6 +75,7 @@ was run: the command line, the module or a glob was wrong; 130 interrupted by Ct
 Examples:
   hotlane map ./tasks.mjs#resize 'img/**/*.png' '!**/tmp/**' > results.ndjson
   hotlane map ./hash.js src/index.ts README.md
+  hotlane map ./csv.js#rows --stream 'logs/*.csv' > rows.ndjson
   cat urls.txt | hotlane map ./check.js#status --concurrency 16 --deadline 10s -
   hotlane map ./tasks.mjs#resize --journal resize.journal --retries 2 'img/**/*.png'
   hotlane map ./tasks.mjs#resize 'img/*.png' | jq -r 'select(.error) | .input'

@@ -6,6 +6,7 @@ import { Console } from 'node:console';
 import { isMainThread } from 'node:worker_threads';
 import { loadTasks, type TaskFunction, type Tasks } from 'hotlane/modules';
 import { type Failure, failureOf, firstLine, toJson } from './json.ts';
+import { isUnread, openItems } from './lane-items.ts';
 
 /** The value's JSON text, or why there is none. */
 export type LaneResult = string | Failure;
@@ -24,6 +25,8 @@ export type Opened =
 export interface LaneModule {
   describe(): Opened;
   run(input: string): LaneResult | Promise<LaneResult>;
+  /** With --stream. @returns what can be iterated, if the function gave that */
+  items(input: string): Promise<unknown>;
 }
 
 /**
@@ -40,27 +43,39 @@ export async function openLane(url: string, exportName: string): Promise<LaneMod
   } catch (error) {
     // What the loader said; that it was this module, the command says.
     const opened: Opened = { state: 'not-loaded', error: oneLine((error as Error).cause ?? error) };
-    return { describe: () => opened, run: () => opened.error };
+    return { describe: () => opened, run: () => opened.error, items: async () => [opened.error] };
   }
   const found = tasks.kindOf(exportName);
   if (found !== 'a function') {
     const opened: Opened = { state: 'no-function', found, functions: tasks.names() };
-    return { describe: () => opened, run: () => ({ name: 'Error', message: `no function ${exportName}` }) };
+    const error = { name: 'Error', message: `no function ${exportName}` };
+    return { describe: () => opened, run: () => error, items: async () => [error] };
   }
   const task = tasks.find(exportName);
-  return { describe: () => ({ state: 'ready' }), run: input => run(task, input) };
+  const items = (input: string) => openItems(task, input);
+  Object.defineProperty(items, 'name', { value: exportName }); // errors tell it
+  return { describe: () => ({ state: 'ready' }), run: input => run(task, input), items };
 }
 
 function run(task: TaskFunction, input: string): LaneResult | Promise<LaneResult> {
   try {
     const value = task(input);
     if (typeof (value as PromiseLike<unknown> | null | undefined)?.then === 'function') {
-      return Promise.resolve(value).then(toJson).catch(failureOf);
+      return Promise.resolve(value).then(resultOf).catch(failureOf);
     }
-    return toJson(value);
+    return resultOf(value);
   } catch (error) {
     return failureOf(error);
   }
+}
+
+function resultOf(value: unknown): string {
+  if (isUnread(value)) {
+    throw new TypeError(
+      'the result is a generator or a stream; give --stream to have its items, a line each',
+    );
+  }
+  return toJson(value);
 }
 
 /** The results have stdout for themselves. */

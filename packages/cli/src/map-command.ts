@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { createPool, isHotlaneError, type Pool } from 'hotlane';
 import { CommandLineError, type MapArguments, parseMapArguments } from './args.ts';
 import type { LaneCounts } from './depth.ts';
@@ -8,17 +9,21 @@ import { openInputs, type Source } from './inputs.ts';
 import { Interrupts } from './interrupt.ts';
 import { Journal } from './journal.ts';
 import { firstLine } from './json.ts';
-import type { Opened } from './lane.ts';
+import type { LaneResult, Opened } from './lane.ts';
 import { Output } from './output.ts';
 import { noProgress, type Progress, showProgress } from './progress.ts';
 import { ProblemLines, Report } from './report.ts';
 import { Run } from './run.ts';
 import { complain, say, version } from './say.ts';
+import { type ItemSink, StreamCalls, statusOf } from './stream-calls.ts';
 import { Latency } from './summary.ts';
 import { checkOpened, DESCRIBE, findModule, type LaneFunctions, laneModule } from './task-module.ts';
+import { Trace } from './trace.ts';
 
 /** How long the last results may take to be written after the second Ctrl-C. */
 const LAST_WRITE_MS = 500;
+/** How long generators may take for their `finally` then. */
+const LAST_CLEANUP_MS = 500;
 
 /**
  * `hotlane map`.
@@ -33,11 +38,13 @@ export async function mapCommand(argv: readonly string[]): Promise<number> {
   const url = findModule(args.module);
   const source = await openInputs(args.inputs);
   const journal = args.journal === undefined ? undefined : openJournal(args.journal, url, args.exportName);
-  const job = new MapJob(args, source, url, journal);
+  const trace = args.trace === undefined ? undefined : openTrace(args, args.trace, url, journal);
+  const job = new MapJob(args, source, url, journal, trace);
   try {
     return await job.run();
   } finally {
     await job.close();
+    trace?.close();
     await journal?.close();
   }
 }
@@ -53,31 +60,57 @@ function openJournal(path: string, url: string, exportName: string): Journal {
   return journal;
 }
 
+function openTrace(args: MapArguments, path: string, url: string, journal: Journal | undefined): Trace {
+  const others: [string, string | number][] = [['where the results go', 1]];
+  if (args.journal !== undefined) others.push(['the journal', args.journal]);
+  if (url.startsWith('file:')) others.push(['the module', fileURLToPath(url)]);
+  try {
+    return new Trace(path, others);
+  } catch (error) {
+    void journal?.close();
+    throw error;
+  }
+}
+
 /** One run of the command, from the first lane to the exit code. */
 class MapJob {
   readonly #args: MapArguments;
   readonly #source: Source;
   readonly #journal: Journal | undefined;
+  readonly #trace: Trace | undefined;
   readonly #report: Report;
   readonly #pool: Pool<LaneFunctions>;
+  /** With --stream. */
+  readonly #streams: StreamCalls | undefined;
   readonly #interrupts: Interrupts;
   readonly #output: Output;
   readonly #run: Run;
   #progress: Progress = noProgress;
   #startedAt = 0;
+  /** The end of the lanes that a signal asked for. */
+  #ending: Promise<void> | null = null;
   #onStopping!: () => void;
   readonly #stopping = new Promise<void>(resolve => {
     this.#onStopping = resolve;
   });
 
-  constructor(args: MapArguments, source: Source, url: string, journal: Journal | undefined) {
+  constructor(
+    args: MapArguments,
+    source: Source,
+    url: string,
+    journal: Journal | undefined,
+    trace: Trace | undefined,
+  ) {
     this.#args = args;
     this.#source = source;
     this.#journal = journal;
+    this.#trace = trace;
     const wanted = args.lanes ?? (args.placement === 'inline' ? 1 : availableParallelism());
     // All at once: a lane that starts late would eat into the deadline of its first call.
     const lanes = Math.min(wanted, Math.max(1, source.total ?? wanted));
-    this.#pool = createPool<LaneFunctions>(laneModule(url, args.exportName), {
+    const module = laneModule(url, args.exportName, args.stream);
+    trace?.follow(module, () => this.#pool.stats());
+    this.#pool = createPool<LaneFunctions>(module, {
       placement: args.placement,
       lanes,
       concurrency: args.concurrency,
@@ -94,20 +127,31 @@ class MapJob {
       this.#output.beforeWrite = () => journal.flush();
       journal.onBroken = () => this.#stop();
     }
-    const calls =
-      args.deadlineMs === Number.POSITIVE_INFINITY
-        ? this.#pool.call
-        : this.#pool.with({ deadlineMs: args.deadlineMs });
-    const call = calls[args.exportName]!;
+    const hasDeadline = args.deadlineMs !== Number.POSITIVE_INFINITY;
+    const options = hasDeadline ? { deadlineMs: args.deadlineMs } : {};
+    const call = (hasDeadline ? this.#pool.with(options) : this.#pool.call)[args.exportName]!;
+    const open = this.#pool.streamWith(options)[args.exportName]!;
+    this.#streams = args.stream
+      ? new StreamCalls(input => open(input) as AsyncIterator<LaneResult>)
+      : undefined;
+    const make = (input: string, items: ItemSink) => this.#streams?.read(input, items) ?? call(input);
+    const traced =
+      trace === undefined
+        ? make
+        : (input: string, items: ItemSink) =>
+            this.#streams === undefined
+              ? trace.call(input, () => make(input, items))
+              : trace.stream(args.exportName, input, () => make(input, items), statusOf);
     const latency = new Latency();
     const problems = new ProblemLines();
     this.#run = new Run(source, this.#output, {
       ordered: args.ordered,
-      call: args.json ? input => latency.measure(() => call(input)) : call,
+      call: args.json ? (input, items) => latency.measure(() => traced(input, items)) : traced,
       retries: args.retries,
       journal,
-      // A deadline includes waiting: with one, no call is made before a lane is free for it.
-      ahead: args.deadlineMs === Number.POSITIVE_INFINITY,
+      // A deadline includes waiting: with one, no call is made before a lane is free for it. A stream that its
+      // reader holds up keeps its lane: none is to wait behind it.
+      ahead: !hasDeadline && !args.stream,
       lanes: () => this.#countLanes(),
       onProblem: (input, problem) => problems.tell(input, problem),
     });
@@ -117,6 +161,7 @@ class MapJob {
       run: this.#run,
       output: this.#output,
       journal,
+      trace,
       interrupts: this.#interrupts,
       lanes,
       latency,
@@ -137,6 +182,7 @@ class MapJob {
       // Somebody who wants it to stop now does not wait long for a reader that is stuck.
       await Promise.race([this.#output.finish(), this.#stopping.then(() => sleep(LAST_WRITE_MS))]);
       await this.#journal?.finish();
+      this.#trace?.flush();
     } finally {
       this.#progress.stop();
     }
@@ -145,6 +191,7 @@ class MapJob {
 
   async close(): Promise<void> {
     this.#source.stop();
+    await this.#ending;
     await this.#pool.destroy();
     this.#interrupts.release();
   }
@@ -176,7 +223,20 @@ class MapJob {
   #stop(): void {
     this.#onStopping();
     this.#run.abort();
-    void this.#pool.destroy();
+    this.#ending ??= this.#endLanes();
+  }
+
+  async #endLanes(): Promise<void> {
+    if (this.#streams !== undefined) {
+      const late = new AbortController();
+      const { signal } = late;
+      await Promise.race([
+        this.#streams.stop(),
+        sleep(LAST_CLEANUP_MS, undefined, { signal }).catch(() => {}),
+      ]);
+      late.abort();
+    }
+    await this.#pool.destroy();
   }
 
   #snapshot() {

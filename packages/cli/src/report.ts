@@ -8,6 +8,7 @@ import type { Output } from './output.ts';
 import type { Run } from './run.ts';
 import { complain } from './say.ts';
 import { jsonSummary, type Latency, textSummary } from './summary.ts';
+import type { Trace } from './trace.ts';
 
 /** More than so many lines about inputs that cannot be used tell nobody anything. */
 const MOST_PROBLEM_LINES = 10;
@@ -19,6 +20,7 @@ export interface ReportParts {
   readonly run: Run;
   readonly output: Output;
   readonly journal: Journal | undefined;
+  readonly trace: Trace | undefined;
   readonly interrupts: Interrupts;
   readonly lanes: number;
   readonly latency: Latency;
@@ -72,24 +74,26 @@ export class Report {
   }
 
   #exitCode(): number {
-    const { interrupts, journal, output, run } = this.#parts;
+    const { interrupts, journal, output, run, trace } = this.#parts;
     if (interrupts.exitCode !== undefined) return interrupts.exitCode;
     if (output.broken?.code === 'EPIPE') return EXIT_SIGPIPE;
-    const errors = [output.broken, journal?.broken ?? null, run.inputError];
+    const errors = [output.broken, journal?.broken ?? null, trace?.broken ?? null, run.inputError];
     return run.failed > 0 || errors.some(error => error !== null) ? EXIT_FAILED : EXIT_OK;
   }
 
   #errors(): void {
-    const { args, journal, output, run } = this.#parts;
+    const { args, journal, output, run, trace } = this.#parts;
     if (output.broken !== null) complain(`cannot write the results: ${firstLine(output.broken.message)}`);
     const broken = journal?.broken ?? null;
     if (broken !== null) complain(`cannot write the journal ${args.journal}: ${firstLine(broken.message)}`);
+    const untraced = trace?.broken ?? null;
+    if (untraced !== null) complain(`cannot write the trace ${args.trace}: ${firstLine(untraced.message)}`);
     if (run.inputError !== null) complain(firstLine(run.inputError.message));
   }
 
   #text(seconds: number): void {
     const { args, interrupts, run } = this.#parts;
-    const text = textSummary(run, seconds);
+    const text = textSummary(run, seconds, args.stream);
     const given = run.abandoned > 0 ? `, ${run.abandoned} given up` : '';
     const left = `${given}${this.#notStarted()}`;
     if (interrupts.exitCode === undefined) {
@@ -101,10 +105,11 @@ export class Report {
   }
 
   #json(exitCode: number, seconds: number): void {
-    const { lanes, latency, run, source } = this.#parts;
+    const { args, lanes, latency, run, source } = this.#parts;
     const unread = run.stopped || run.inputError !== null;
     const notStarted = source.total !== undefined ? source.total - run.taken : unread ? null : 0;
-    process.stderr.write(`${jsonSummary(run, seconds, { notStarted, lanes, exitCode, latency })}\n`);
+    const rest = { stream: args.stream, notStarted, lanes, exitCode, latency };
+    process.stderr.write(`${jsonSummary(run, seconds, rest)}\n`);
   }
 
   #notStarted(): string {

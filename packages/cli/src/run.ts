@@ -2,11 +2,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isHotlaneError } from 'hotlane';
 import { Depth, type LaneCounts } from './depth.ts';
 import type { Input, Source } from './inputs.ts';
+import { ItemFlow } from './item-flow.ts';
 import type { Journal } from './journal.ts';
 import { type Failure, failureOf } from './json.ts';
 import type { LaneResult } from './lane.ts';
 import type { Output } from './output.ts';
 import { Retries } from './retries.ts';
+import { GIVEN_UP, type ItemSink, type StreamEnd } from './stream-calls.ts';
 import { type Entry, Waiting } from './waiting.ts';
 
 /** Bounds on results that wait for a slower one before them. */
@@ -18,8 +20,8 @@ const REUSED_PER_TURN = 256;
 
 export interface RunOptions {
   readonly ordered: boolean;
-  /** Makes one call. */
-  readonly call: (input: string) => Promise<LaneResult>;
+  /** Makes one call. The items of a stream go to the sink, and then the call's result is how the stream ended. */
+  readonly call: (input: string, items: ItemSink) => Promise<LaneResult | StreamEnd>;
   /** Whether calls may be made ahead of free lanes. */
   readonly ahead: boolean;
   readonly lanes: () => LaneCounts;
@@ -31,7 +33,7 @@ export interface RunOptions {
   readonly onProblem: (input: string, problem: Failure) => void;
 }
 
-/** An input that was taken, until its result is written. The line is '' for a call that was given up. */
+/** An input that was taken, until its result is written; there is none for a call that was given up. */
 interface InputEntry extends Entry {
   readonly input: string;
   /** Which of the inputs with this text it is; 0 for one that the journal does not know. */
@@ -56,6 +58,8 @@ export class Run {
   reused = 0;
   /** Calls that were under way when the run was abandoned. */
   abandoned = 0;
+  /** Of streams. */
+  items = 0;
   /** Inputs taken so far. */
   taken = 0;
   running = 0;
@@ -71,6 +75,7 @@ export class Run {
   /** Calls that are over; `done` and `failed` have inputs without calls in them. */
   #settledCalls = 0;
   readonly #waiting: Waiting<InputEntry>;
+  readonly #flow: ItemFlow<InputEntry>;
   #intakeOver = false;
   #aborted = false;
   #wakeIntake: (() => void) | null = null;
@@ -82,6 +87,7 @@ export class Run {
     this.#options = options;
     this.#depth = new Depth(performance.now(), options.ahead);
     this.#waiting = new Waiting(options.ordered);
+    this.#flow = new ItemFlow(this.#waiting, output);
     this.#retries = new Retries(options.retries ?? 0);
     this.#retries.onDue = () => this.#advance();
     output.onReady = () => this.#advance();
@@ -111,6 +117,7 @@ export class Run {
   /** To be followed by the end of all lanes: their calls count as abandoned, not as failed. */
   abort(): void {
     this.#aborted = true;
+    this.#flow.end();
     this.stop();
   }
 
@@ -146,7 +153,8 @@ export class Run {
   /** @returns whether its result was in the journal */
   #take({ text, problem, garbled }: Input): boolean {
     this.taken++;
-    const entry: InputEntry = { input: text, nth: 0, attempts: 0, failure: null, line: null };
+    const line = { text: '', items: 0, over: false };
+    const entry: InputEntry = { input: text, nth: 0, attempts: 0, failure: null, ...line };
     this.#waiting.push(entry);
     const { journal } = this.#options;
     if (journal !== undefined && garbled === undefined) {
@@ -172,11 +180,12 @@ export class Run {
     this.running++;
     entry.attempts++;
     if (entry.attempts > 1) this.retried++;
-    this.#options.call(entry.input).then(
+    this.#options.call(entry.input, this.#sinkOf(entry)).then(
       result => {
         this.running--;
         this.#settledCalls++;
-        if (typeof result === 'string') this.#settle(entry, result);
+        if (typeof result === 'symbol') this.#endStream(entry, result);
+        else if (typeof result === 'string') this.#settle(entry, result);
         else this.#fail(entry, result);
       },
       error => {
@@ -192,6 +201,25 @@ export class Run {
         if (isHotlaneError(error, 'DEADLINE')) this.#review();
       },
     );
+  }
+
+  #sinkOf(entry: InputEntry): ItemSink {
+    let input = '';
+    return {
+      add: json => {
+        this.items++;
+        input ||= JSON.stringify(entry.input);
+        this.#waiting.addItem(entry, `{"input":${input},"value":${json}}\n`);
+        this.#advance();
+      },
+      room: () => this.#flow.room(entry),
+    };
+  }
+
+  #endStream(entry: InputEntry, end: StreamEnd): void {
+    if (end === GIVEN_UP) this.abandoned++;
+    else this.done++;
+    this.#finish(entry, '');
   }
 
   #fail(entry: InputEntry, failure: Failure): void {
@@ -215,7 +243,7 @@ export class Run {
   }
 
   #finish(entry: InputEntry, line: string): void {
-    this.#waiting.setLine(entry, line);
+    this.#waiting.end(entry, line);
     this.#advance();
   }
 
@@ -227,6 +255,7 @@ export class Run {
       if (line === undefined) break;
       if (line !== '') this.#output.write(line);
     }
+    this.#flow.review();
     if (this.#wakeIntake !== null && this.#hasRoom()) {
       const wake = this.#wakeIntake;
       this.#wakeIntake = null;

@@ -9,16 +9,23 @@ export interface Counts {
   readonly retried: number;
   /** Of those done: taken from the journal. */
   readonly reused: number;
+  /** Of streams. */
+  readonly items: number;
   /** Calls that were under way when the run was stopped. */
   readonly abandoned: number;
 }
 
-/** What the last line says: `120 done, 3 failed in 4.2 s (29/s)`. */
-export function textSummary(counts: Counts, seconds: number): string {
+/**
+ * What the last line says: `120 done, 3 failed in 4.2 s (29/s)`.
+ *
+ * @param stream whether the inputs have items
+ */
+export function textSummary(counts: Counts, seconds: number, stream = false): string {
   const { done, failed, retried, reused } = counts;
   const parts = [
     reused > 0 ? `${done} done (${reused} from the journal)` : `${done} done`,
     `${failed} failed`,
+    ...(stream ? [`${counts.items} ${counts.items === 1 ? 'item' : 'items'}`] : []),
     ...(retried > 0 ? [`${retried} ${retried === 1 ? 'try' : 'tries'} again`] : []),
   ];
   const time = seconds.toFixed(seconds < 10 ? 2 : 1);
@@ -29,12 +36,13 @@ export function textSummary(counts: Counts, seconds: number): string {
 export function jsonSummary(
   counts: Counts,
   seconds: number,
-  rest: { notStarted: number | null; lanes: number; exitCode: number; latency: Latency },
+  rest: { stream: boolean; notStarted: number | null; lanes: number; exitCode: number; latency: Latency },
 ): string {
-  const { done, failed, retried, reused, abandoned } = counts;
+  const { done, failed, items, retried, reused, abandoned } = counts;
   return JSON.stringify({
     done,
     failed,
+    ...(rest.stream ? { items } : {}),
     retried,
     reused,
     givenUp: abandoned,

@@ -29,13 +29,17 @@ export function findModule(reference: string): string {
 export const DESCRIBE = 'hotlane map: describe';
 
 /** What a pool of lanes can be asked: `DESCRIBE`, and the user's function, by its own name as errors tell it. */
-export type LaneFunctions = Record<string, (input: string) => Promise<any>>;
+export type LaneFunctions = Record<string, (input: string) => any>;
 
-/** The module that lanes load: it opens the user's. */
-export function laneModule(url: string, exportName: string): string {
+/**
+ * The module that lanes load: it opens the user's.
+ *
+ * @param stream whether the function's items are wanted, not its result
+ */
+export function laneModule(url: string, exportName: string, stream: boolean): string {
   const lane = JSON.stringify(import.meta.resolve('#lane'));
   const source = `import { openLane } from ${lane};
-const { describe, run } = await openLane(${JSON.stringify(url)}, ${JSON.stringify(exportName)});
+const { describe, ${stream ? 'items' : 'run'}: run } = await openLane(${JSON.stringify(url)}, ${JSON.stringify(exportName)});
 export { describe as ${JSON.stringify(DESCRIBE)}, run as ${JSON.stringify(exportName)} };`;
   return `data:text/javascript,${encodeURIComponent(source)}`;
 }

@@ -1,15 +1,21 @@
-/** Something that will have a line, once. */
+/** Something that will have a line, or with --stream any number of them. */
 export interface Entry {
-  /** The line to write, null while there is none; '' when there will be none. */
-  line: string | null;
+  /** The lines to write that are there and not taken out yet. */
+  text: string;
+  /** How many items of a stream are in `text`. */
+  items: number;
+  /** No more lines follow. There need not have been one. */
+  over: boolean;
 }
 
-/** Entries from the moment they are taken until their lines are written, in the order in which these are due. */
+/** Entries from the moment they are taken until all their lines are written, in the order in which these are due. */
 export class Waiting<E extends Entry> {
+  /** How many entries have lines that are not written, or will have some. */
+  length = 0;
   /** Of the lines that are there and not written. */
   chars = 0;
   readonly #ordered: boolean;
-  /** Shifted by an index, since `shift` moves what follows. */
+  /** All of them; unordered those that have something to write. Shifted by an index, since `shift` moves what follows. */
   #entries: E[] = [];
   #head = 0;
 
@@ -18,33 +24,62 @@ export class Waiting<E extends Entry> {
     this.#ordered = ordered;
   }
 
-  get length(): number {
-    return this.#entries.length - this.#head;
-  }
-
   push(entry: E): void {
-    this.#entries.push(entry);
+    this.length++;
+    if (this.#ordered) this.#entries.push(entry);
   }
 
-  setLine(entry: E, line: string): void {
-    entry.line = line;
-    this.chars += line.length;
-    if (this.#ordered) return;
-    const at = this.#entries.indexOf(entry, this.#head);
-    this.#entries.copyWithin(this.#head + 1, this.#head, at);
-    this.#entries[this.#head] = entry;
+  /** Whether what is added to it can be written at once. */
+  isDue(entry: E): boolean {
+    return !this.#ordered || this.#entries[this.#head] === entry;
   }
 
-  /** Takes out the line that is due; undefined when it is not there yet. */
+  /** The one whose lines are written now; undefined when that is nobody, or anybody. */
+  get first(): E | undefined {
+    return this.#ordered ? this.#entries[this.#head] : undefined;
+  }
+
+  /** An item of a stream. */
+  addItem(entry: E, line: string): void {
+    this.#queue(entry);
+    this.#append(entry, line);
+    entry.items++;
+  }
+
+  /** @param line the last one; '' when there is none */
+  end(entry: E, line: string): void {
+    this.#queue(entry);
+    this.#append(entry, line);
+    entry.over = true;
+  }
+
+  /** Takes out the lines that are due, '' for an entry that ends without any; undefined when none are there yet. */
   shift(): string | undefined {
-    const line = this.#entries[this.#head]?.line ?? null;
-    if (line === null) return undefined;
+    const entry = this.#entries[this.#head];
+    if (entry === undefined || (entry.text === '' && !entry.over)) return undefined;
+    const { text } = entry;
+    this.chars -= text.length;
+    entry.text = '';
+    entry.items = 0;
+    if (entry.over) this.length--;
+    if (entry.over || !this.#ordered) this.#next();
+    return text;
+  }
+
+  #append(entry: E, lines: string): void {
+    entry.text += lines;
+    this.chars += lines.length;
+  }
+
+  #queue(entry: E): void {
+    if (!this.#ordered && entry.text === '') this.#entries.push(entry);
+  }
+
+  #next(): void {
     this.#head++;
-    this.chars -= line.length;
     if (this.#head > 1_024 && this.#head * 2 > this.#entries.length) {
       this.#entries = this.#entries.slice(this.#head);
       this.#head = 0;
     }
-    return line;
   }
 }

@@ -106,6 +106,16 @@ const WRONG: [behaviour: string, args: string[], line: RegExp][] = [
     ['map', MODULE, '--json', '-q', '-'],
     /--json asks for a summary and --quiet for none; give one of them/,
   ],
+  [
+    'streams with tries again',
+    ['map', MODULE, '--stream', '--retries', '1', '-'],
+    /--stream cannot be given with --retries: items that are in the output cannot be taken back/,
+  ],
+  [
+    'streams with a journal',
+    ['map', MODULE, '--stream', '--journal', 'j', '-'],
+    /--stream cannot be given with --journal, which holds one result for each input/,
+  ],
   ['an unknown command', ['mpa'], /unknown command 'mpa'; did you mean 'map'\?/],
   [
     'a forgotten command',
@@ -161,7 +171,9 @@ test('map --help names every option, and shows examples', async () => {
       'deadline',
       'retries',
       'journal',
+      'stream',
       'unordered',
+      'trace',
       'quiet',
       'json',
       'help',
