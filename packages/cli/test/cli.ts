@@ -32,6 +32,8 @@ const alive = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of alive) child.kill('SIGKILL');
 });
+// So ends a file whose time is up: without this there would be no 'exit'.
+process.once('SIGTERM', () => process.exit(143));
 
 export class Cli {
   readonly child: ChildProcess;
