@@ -34,8 +34,13 @@ export type FunctionNames<M> = {
 export type Calls<M> = { readonly [K in FunctionNames<M>]: Remote<M[K]> };
 
 /** What a function gives when its results are a stream. */
-type Items<R> =
-  Awaited<R> extends AsyncIterable<infer T> ? T : Awaited<R> extends Iterable<infer T> ? T : never;
+type Items<R> = 0 extends 1 & R // any: of a pool that was not told its module's type
+  ? any
+  : Awaited<R> extends AsyncIterable<infer T>
+    ? T
+    : Awaited<R> extends Iterable<infer T>
+      ? T
+      : never;
 
 /** A stream of results. Leaving its loop, or `return()`, lets the function that makes them clean up. */
 export interface ResultStream<T> extends AsyncIterableIterator<T>, AsyncDisposable {

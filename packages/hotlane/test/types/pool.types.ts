@@ -121,6 +121,7 @@ void typed.call.answer;
 // Without a type any function may be called.
 const untyped = createPool('./tasks.js');
 void untyped.call.whatever(1, 'x');
+same<ReturnType<typeof untyped.stream.whatever>, ResultStream<any>>();
 
 // A pool is disposed of with `await using`.
 export async function disposed(): Promise<void> {
