@@ -21,7 +21,7 @@ export interface RecycleOptions {
   readonly afterCalls?: number;
   /** After so long, in milliseconds. @default Infinity */
   readonly afterMs?: number;
-  /** With more than so many bytes of heap in use, looked at about once in 64 calls. Not for `'inline'`. @default Infinity */
+  /** With more than so many bytes of heap in use, looked at with calls that are timed: all long ones, of short ones one in 1,024 at least. Not for `'inline'`. @default Infinity */
   readonly heapBytes?: number;
   /** After so long without a call, in milliseconds, if it has run any: that frees what they left. @default Infinity */
   readonly idleMs?: number;

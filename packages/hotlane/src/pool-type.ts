@@ -27,7 +27,7 @@ export interface PoolStats {
   readonly failed: number;
   /**
    * With `stats({ times: true })`: how long calls waited before their functions began, and how long these ran, in
-   * milliseconds, since the pool was made. Short calls are timed one in 64, those of 0.1 ms and more all; quantiles
+   * milliseconds, since the pool was made. Those of more than 0.2 ms are all timed, of short ones up to one in 1,024; quantiles
    * are right to within 2 %.
    */
   readonly times?: { readonly wait: Distribution; readonly run: Distribution };

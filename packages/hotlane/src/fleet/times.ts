@@ -1,11 +1,11 @@
 /**
- * How long calls wait and run, from those that are timed. To time a call costs three looks at the clock and some
- * writes, so short ones are timed one in 64; those that run for long are timed all.
+ * How long calls wait and run, from those that are timed. To time a call costs a microsecond or two, for looks at the clock
+ * and words that travel between the cores' caches; so of short calls few are timed, of long ones all.
  */
 
-/** Of calls that run for less than `LONG_MS` one in so many is timed. */
-const TIMED_ONE_IN = 64;
-const LONG_MS = 0.1;
+/** One call is timed for so much running, in milliseconds, and one in so many at the least. */
+const TIMED_EVERY_MS = 0.2;
+const MOST_GAP = 1_023;
 /** The first calls are all timed; while they are, the shortest run counts: others were slowed by cold code. */
 const FIRST = 8;
 
@@ -74,6 +74,9 @@ export class Times {
   readonly #run = new Histogram();
   #timed = 0;
   #serviceMs = 0;
+  /** How long the last timed call ran, and the one before it. */
+  #last = 0;
+  #before = 0;
 
   /** How long functions run: a running mean in milliseconds, 0 while nothing is known. */
   get serviceMs(): number {
@@ -82,7 +85,8 @@ export class Times {
 
   /** How many calls to let pass untimed until the next. */
   get gap(): number {
-    return this.all || this.#timed < FIRST || this.#serviceMs >= LONG_MS ? 0 : TIMED_ONE_IN - 1;
+    if (this.all || this.#timed < FIRST) return 0;
+    return Math.min(MOST_GAP, Math.floor(TIMED_EVERY_MS / this.#serviceMs));
   }
 
   /**
@@ -96,8 +100,15 @@ export class Times {
     if (this.#timed++ < FIRST) {
       this.#serviceMs = this.#serviceMs === 0 ? runMs : Math.min(this.#serviceMs, runMs);
     } else {
-      this.#serviceMs += (runMs - this.#serviceMs) / 8;
+      // Of three in a row the one in the middle: a call that was held up by a collection of garbage says nothing of others.
+      const middle = Math.max(
+        Math.min(this.#before, runMs),
+        Math.min(this.#last, Math.max(this.#before, runMs)),
+      );
+      this.#serviceMs += (middle - this.#serviceMs) / 4;
     }
+    this.#before = this.#last;
+    this.#last = runMs;
   }
 
   distributions(): { readonly wait: Distribution; readonly run: Distribution } {
