@@ -66,11 +66,16 @@ for (const [signal, exitCode] of [
     await gate.untilStarted(3);
     cli.child.kill(signal);
     const { code, results, stderr } = await cli.ended;
+    assert.equal(code, exitCode);
+    assert.equal(cli.leftBehind(), false);
+    if (signal === 'SIGTERM' && results.length === 0) {
+      // The third call had begun, and was given up before it failed.
+      assert.match(stderr, /: 0 done, .*1 given up/);
+      return;
+    }
     assert.deepEqual(results[0].error, { name: 'Error', message: 'no' });
     assert.ok(results[0].attempts >= 3);
     assert.match(stderr, /: 0 done, 1 failed, \d+ tries again in /);
-    assert.equal(code, exitCode);
-    assert.equal(cli.leftBehind(), false);
   });
 }
 
