@@ -487,7 +487,7 @@ export class LanePool implements Outcomes, FleetOwner {
   }
 
   #onTimed({ queuedAt, startedAt, endedAt }: CallTimes): void {
-    if (startedAt === 0) return; // it never began
+    if (startedAt === 0 || endedAt === 0) return; // it never began, or its lane was lost before its end
     this.#times.add(startedAt - queuedAt, endedAt - startedAt);
     // Known calls to be long from now on: none of them is to pass untimed.
     this.#untimed = Math.min(this.#untimed, this.#times.gap);

@@ -75,6 +75,11 @@ export class HostTalk implements Talk {
       case ITEM:
         this.output?.push(value);
         break;
+      case FAILED:
+        // An item could not be read: the reader is told, and the function need not go on.
+        this.output?.fail(value);
+        this.#say(STOP, 0, 0, undefined);
+        break;
       case PAUSED:
         this.output?.onPaused();
         break;
@@ -207,7 +212,8 @@ export class KeptByLanes {
 
   /** That call has finished on a lane, or on none. */
   onArrived(number: number, lane: Lane | null): void {
-    const kept = this.#kept.get(number)!;
+    const kept = this.#kept.get(number);
+    if (kept === undefined) return; // the pool has ended
     kept.onTheWay--;
     this.#count(number, kept, lane, 1);
   }
@@ -269,10 +275,13 @@ function runCallback(
       answer(THREW, error);
     }
   };
-  new Promise(resolve => resolve(callback.fn(...args))).then(
-    result => give(RETURNED, result),
-    error => give(THREW, error),
-  );
+  // In a turn of its own: it may block the thread with a call, which must not happen in the middle of a message.
+  Promise.resolve()
+    .then(() => callback.fn(...args))
+    .then(
+      result => give(RETURNED, result),
+      error => give(THREW, error),
+    );
 }
 
 function isReadable(value: object): boolean {

@@ -50,6 +50,27 @@ for (const placement of PLACEMENTS) {
       await assert.rejects(pool.call.call(unsendable), code('NOT_CLONEABLE'));
     });
 
+    it('that gives a value which could only move rejects in the lane, and the others go on', async () => {
+      await using pool = open({ placement, lanes: 1 });
+      const { port1, port2 } = new MessageChannel();
+      const answers = await pool.call.askTwice(callback(n => (n === 2 ? port1 : n)));
+      assert.deepEqual(answers, { first: 'fulfilled', second: 'rejected' });
+      assert.equal(await pool.call.add(1, 2), 3);
+      port1.close();
+      port2.close();
+    });
+
+    it('may block the host with a call of the same pool', async () => {
+      await using pool = open({ placement: 'thread', lanes: 2 });
+      assert.equal(
+        await pool.call.call(
+          callback((n: number) => pool.sync.add(n, 1)),
+          41,
+        ),
+        42,
+      );
+    });
+
     it('may lie anywhere in the arguments, and is one function in the lane however often it is there', async () => {
       await using pool = open({ placement, lanes: 1 });
       const onStep = callback(async (step: number) => `step ${step}`);

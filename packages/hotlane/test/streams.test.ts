@@ -138,6 +138,18 @@ for (const placement of PLACEMENTS) {
       assert.equal((await pool.call.counts()).cleanedUp, cleanedUp + 1);
     });
 
+    it('fails with a value that could only move, and harms nobody else', async () => {
+      await using pool = open({ placement, lanes: 1, concurrency: 3 });
+      const beside = collect(pool.stream.countLater(20));
+      const seen: unknown[] = [];
+      const read = async () => {
+        for await (const n of pool.stream.withPortAt(5)) seen.push(n);
+      };
+      await assert.rejects(read(), code('NOT_CLONEABLE'));
+      assert.deepEqual(seen, upTo(5));
+      assert.deepEqual(await beside, upTo(20));
+    });
+
     it('keeps the context of its call, with many at once', async () => {
       await using pool = open({ placement, lanes: 1, concurrency: 4 });
       const all = await Promise.all(Array.from({ length: 4 }, () => collect(pool.stream.contexts())));

@@ -86,6 +86,7 @@ function laneOn(memory: WindowMemory, tasks: Record<string, (...args: any[]) => 
     now: clock.now,
     turn: (next: () => void) => void setImmediate(next),
     post: () => {},
+    clone,
     heapBytes: () => 0,
     markBusy: () => {},
   };

@@ -96,6 +96,8 @@ export class Pump {
   grant(items: number): void {
     this.#out -= items;
     if (this.#out < this.#mostOut) this.#resume();
+    // Items have become larger meanwhile: fewer may be out than this grant was for, so it waits for another.
+    else if (this.#wake !== null) this.#target.paused();
   }
 
   /** No more items are wanted: lets the iterator clean up. */

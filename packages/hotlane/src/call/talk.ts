@@ -9,6 +9,8 @@
  * Id 0 is the stream of results; streams and callbacks among the arguments are counted from 1. Callbacks that are kept
  * are counted by the pool, and go with slot `NO_CALL`.
  */
+
+import { notCloneable } from '../errors.ts';
 import type { Encoder } from './encode.ts';
 import type { PumpPlatform } from './flow.ts';
 import { soon } from './intrinsics.ts';
@@ -64,10 +66,16 @@ const MOST_BYTES = 64 * 1024;
 const QUIET_MS = 1;
 const NO_MEMORY: Memory = memoryOver(new ArrayBuffer(0));
 
+/** What a writer needs from where it runs. */
+export interface TalkPlatform extends PumpPlatform {
+  /** Structured clone that moves what is in `transfer`. @throws when a value can be neither cloned nor moved */
+  clone<T>(value: T, transfer: readonly object[]): T;
+}
+
 /** Collects entries for one port, and sends them: at once after a pause, else together. */
 export class TalkWriter {
   readonly #encoder: Encoder;
-  readonly #platform: PumpPlatform;
+  readonly #platform: TalkPlatform;
   readonly #post: (message: TalkMessage, transfer: readonly object[]) => void;
   readonly #sink = new HeapSink(MAX_VALUE_BYTES);
   readonly #flush = () => {
@@ -85,7 +93,7 @@ export class TalkWriter {
 
   constructor(
     encoder: Encoder,
-    platform: PumpPlatform,
+    platform: TalkPlatform,
     post: (message: TalkMessage, transfer: readonly object[]) => void,
   ) {
     this.#encoder = encoder;
@@ -103,17 +111,16 @@ export class TalkWriter {
     const room = { memory: this.#memory, start: this.#used, end: this.#memory.bytes.length };
     const length = encoder.encodeValue(value, room, this.#sink);
     const written = encoder.room;
+    const { moved } = encoder;
+    let bytes = length;
+    for (const buffer of moved) bytes += buffer.byteLength;
+    const mixed = encoder.side.length > moved.length;
+    const side = mixed ? this.#cloneNow(encoder.side, moved) : encoder.side;
     if (written.memory !== this.#memory) this.#moveTo(written.memory, written.start, length);
     else this.#used += length;
-    let bytes = length;
     let values = NO_VALUES;
-    if (encoder.side.length > 0) {
-      values = this.#values.push(encoder.side) - 1;
-      for (const buffer of encoder.moved) {
-        bytes += buffer.byteLength;
-        this.#transfer.push(buffer);
-      }
-    }
+    if (side.length > 0) values = this.#values.push(side) - 1;
+    if (!mixed) this.#transfer.push(...moved);
     const at = this.#entries++ * HEAD_WORDS;
     const heads = this.#heads;
     heads[at] = slot;
@@ -126,6 +133,18 @@ export class TalkWriter {
     if (this.#entries === MOST_ENTRIES || this.#used > MOST_BYTES) this.flush();
     else this.#plan(op);
     return bytes;
+  }
+
+  /**
+   * What only the platform can carry is cloned when it is said: so it is read then, and one that cannot be cloned (a port,
+   * which could only move) fails who says it, and not the message with all that others have said.
+   */
+  #cloneNow(side: readonly unknown[], moved: readonly ArrayBuffer[]): readonly unknown[] {
+    try {
+      return this.#platform.clone(side, moved);
+    } catch (error) {
+      throw notCloneable(error);
+    }
   }
 
   /** Sends what was collected. */

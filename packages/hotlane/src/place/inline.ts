@@ -208,11 +208,11 @@ class InlineLane implements Lane, Answers, InvocationHost {
       decoder: new Decoder(nodeCodec, log.reader(nodeCodec)),
     };
     this.#decoder.resolve = (kind, id) => this.#decoding!.resolve(kind, id);
-    this.#toLane = new TalkWriter(new Encoder(nodeCodec, placement.shapes), { now, turn }, message =>
+    this.#toLane = new TalkWriter(new Encoder(nodeCodec, placement.shapes), { now, turn, clone }, message =>
       turn(() => this.#hear(message, this.#decoder, (...heard) => this.#tellTask(...heard))),
     );
-    this.#toHost = new TalkWriter(new Encoder(nodeCodec, shapes), { now, turn }, message =>
-      turn(() => this.#hear(message, this.#answers.decoder, (entry, value) => this.#tellHost(entry, value))),
+    this.#toHost = new TalkWriter(new Encoder(nodeCodec, shapes), { now, turn, clone }, message =>
+      turn(() => this.#hear(message, this.#answers.decoder, (...heard) => this.#tellHost(...heard))),
     );
     this.#kept = new KeptCallbacks((op, id, number, value) =>
       this.#toHost.say(NO_CALL, 0, op, id, number, value),
@@ -371,12 +371,7 @@ class InlineLane implements Lane, Answers, InvocationHost {
       let value: unknown;
       let unreadable = false;
       try {
-        value = decoder.decodeValue(
-          memoryOver(message.bytes),
-          entry.start,
-          entry.end,
-          moveAside({ values: entry.values, transfer: [] }).values,
-        );
+        value = decoder.decodeValue(memoryOver(message.bytes), entry.start, entry.end, entry.values);
       } catch (error) {
         value = error;
         unreadable = true;
@@ -390,9 +385,9 @@ class InlineLane implements Lane, Answers, InvocationHost {
     else this.#talks.get(slot)?.receive(unreadable ? opOfUnreadable(op) : op, id, number, value);
   }
 
-  #tellHost({ slot, op, id, number }: TalkEntry, value: unknown): void {
+  #tellHost({ slot, op, id, number }: TalkEntry, value: unknown, unreadable: boolean): void {
     if (slot === NO_CALL) this.#outcomes.onTalk(this, op, id, number, value);
-    else this.#calls[slot]?.talk?.receive(op, id, number, value);
+    else this.#calls[slot]?.talk?.receive(unreadable ? opOfUnreadable(op) : op, id, number, value);
   }
 
   answer(ticket: number, failed: boolean, value: unknown, transfer: readonly object[]): void {

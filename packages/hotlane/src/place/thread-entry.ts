@@ -10,7 +10,7 @@ import { ringBlockedHost } from '../transport/wake.ts';
 import { installTracker, OneAtATime } from '../worker/context.ts';
 import { setUp, tearDown } from '../worker/hooks.ts';
 import { loadTasks } from './load.ts';
-import { cores, joinBudget, now, turn, usedHeapBytes } from './node.ts';
+import { clone, cores, joinBudget, now, turn, usedHeapBytes } from './node.ts';
 import { nodeCodec } from './node-codec.ts';
 import type { ThreadData } from './thread.ts';
 import { ManyAtOnce } from './tracker.ts';
@@ -58,7 +58,7 @@ try {
   const teardown = tearDown(tasks, hooks);
   await setUp(tasks, hooks);
   const markBusy = (busy: boolean) => own.mark(busy);
-  const platform = { codec: nodeCodec, cores, now, turn, post, heapBytes: usedHeapBytes, markBusy };
+  const platform = { codec: nodeCodec, cores, now, turn, post, clone, heapBytes: usedHeapBytes, markBusy };
   const options = { laneId: hooks.laneId, concurrency, heapBytes, tearDown: teardown };
   const lane = new LaneLoop(platform, window, tasks, options, tracker);
   receive = message => lane.receive(message);

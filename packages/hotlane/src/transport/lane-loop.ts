@@ -78,6 +78,8 @@ export interface LanePlatform {
   /** Calls back after other events of the loop had their turn. */
   turn(next: () => void): void;
   post(message: ToHost, transfer?: readonly object[]): void;
+  /** Structured clone that moves what is in `transfer`. */
+  clone<T>(value: T, transfer: readonly object[]): T;
   /** How many bytes of heap the thread uses. */
   heapBytes(): number;
   /** The lane wakes, or goes to sleep. */
@@ -495,6 +497,9 @@ export class LaneLoop implements Answers, InvocationHost {
   }
 
   #park(slot: number): void {
+    // Opened already, so that a reader who leaves before it begins is heard.
+    const flags = this.#control[this.#layout.slot0 + slot * SLOT_WORDS + TASK];
+    if ((flags & (TALKS | STREAMS)) !== 0) this.#openTalk(slot, flags);
     this.#parked.add(slot);
     this.#executor.running++;
   }
@@ -510,7 +515,9 @@ export class LaneLoop implements Answers, InvocationHost {
     const control = this.#control;
     const at = this.#layout.slot0 + slot * SLOT_WORDS;
     const flags = control[at + TASK];
-    const talk = (flags & (TALKS | STREAMS)) === 0 ? null : this.#openTalk(slot, flags);
+    const talk =
+      (flags & (TALKS | STREAMS)) === 0 ? null : (this.#talks.get(slot) ?? this.#openTalk(slot, flags));
+    this.#decoding = talk;
     let task: TaskFunction;
     let args: unknown[];
     try {
@@ -548,7 +555,6 @@ export class LaneLoop implements Answers, InvocationHost {
       (flags & STREAMS) === 0 ? 0 : this.#control[this.#layout.window + slot],
     );
     this.#talks.set(slot, talk);
-    this.#decoding = talk;
     return talk;
   }
 

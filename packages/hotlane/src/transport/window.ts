@@ -5,7 +5,14 @@ import { Encoder } from '../call/encode.ts';
 import { atomicCompareExchange, atomicLoad, atomicStore, soon } from '../call/intrinsics.ts';
 import { HeapSink, type Memory, memoryOver, type Room, type Sink } from '../call/memory.ts';
 import type { CodecPlatform } from '../call/platform.ts';
-import { NO_CALL, readTalk, type TalkEntry, type TalkMessage, TalkWriter } from '../call/talk.ts';
+import {
+  NO_CALL,
+  opOfUnreadable,
+  readTalk,
+  type TalkEntry,
+  type TalkMessage,
+  TalkWriter,
+} from '../call/talk.ts';
 import { HotlaneError, notCloneable } from '../errors.ts';
 import { type Call, goesBefore, NOWHERE } from '../lane/call.ts';
 import type { Clock } from '../lane/clock.ts';
@@ -628,8 +635,8 @@ export class SharedWindow implements Window, Sink {
 
   #writerOf(seat: Seat): TalkWriter {
     this.#sayEncoder ??= new Encoder(this.#platform.codec, this.#definitions);
-    const { clock, turn } = this.#platform;
-    seat.talk ??= new TalkWriter(this.#sayEncoder, { now: clock.now, turn }, (message, transfer) =>
+    const { clock, turn, clone } = this.#platform;
+    seat.talk ??= new TalkWriter(this.#sayEncoder, { now: clock.now, turn, clone }, (message, transfer) =>
       seat.post(message, transfer),
     );
     return seat.talk;
@@ -649,6 +656,7 @@ export class SharedWindow implements Window, Sink {
       value = from.decoder.decodeValue(memoryOver(bytes), start, end, values);
     } catch (error) {
       value = error;
+      op = opOfUnreadable(op);
     }
     from.decoder.release();
     if (call === null) this.#outcomes.onTalk(from.lane, op, id, number, value);
