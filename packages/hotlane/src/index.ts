@@ -1,4 +1,4 @@
-import type { Demand, Outcomes } from './lane/lane.ts';
+import type { Demand, TaskOutcomes } from './lane/lane.ts';
 import { type PoolOptions, resolvePoolOptions } from './options.ts';
 import { InlinePlacement } from './place/inline.ts';
 import { type ModuleReference, resolveModule } from './place/load.ts';
@@ -61,7 +61,7 @@ export function createPool<M extends TaskModule = AnyModule>(
 ): Pool<M> {
   const resolved = resolvePoolOptions(options, cores);
   const url = resolveModule(module);
-  const place = (outcomes: Outcomes, demand: Demand) =>
+  const place = (outcomes: TaskOutcomes, demand: Demand) =>
     resolved.placement === 'inline'
       ? new InlinePlacement(url, resolved, outcomes, demand)
       : new ThreadPlacement(url, resolved, outcomes, demand);

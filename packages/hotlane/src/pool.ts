@@ -10,7 +10,7 @@ import { Fleet, type FleetOwner } from './fleet/fleet.ts';
 import { Times } from './fleet/times.ts';
 import { Call, type CallTimes, type CallWatch, NOWHERE } from './lane/call.ts';
 import type { Clock } from './lane/clock.ts';
-import type { Demand, Lane, LaneEvents, Outcomes, Placement } from './lane/lane.ts';
+import type { Demand, Lane, LaneEvents, Placement, TaskLane, TaskOutcomes } from './lane/lane.ts';
 import { type LaneNews, UNWATCHED, type Watch } from './lane/watch.ts';
 import { type MapOptions, mapCalls, resolveMapOptions } from './map.ts';
 import {
@@ -66,7 +66,7 @@ const capture = (resolve: (value: unknown) => void, reject: (reason: unknown) =>
 };
 
 /** Calls in, results out: joins a placement, a scheduler and a fleet. */
-export class LanePool implements Outcomes, FleetOwner {
+export class LanePool implements TaskOutcomes, FleetOwner {
   readonly call: object;
   readonly sync: object;
   readonly stream: object;
@@ -115,7 +115,7 @@ export class LanePool implements Outcomes, FleetOwner {
   constructor(
     options: ResolvedPoolOptions,
     clock: Clock,
-    place: (outcomes: Outcomes, demand: Demand) => Placement,
+    place: (outcomes: TaskOutcomes, demand: Demand) => Placement,
     warn: (error: HotlaneError) => void,
     watch: Watch = UNWATCHED,
   ) {
@@ -549,7 +549,7 @@ export class LanePool implements Outcomes, FleetOwner {
     return new HostTalk(say, this.#placement, this.#kept);
   }
 
-  onTalk(lane: Lane, op: number, id: number, number: number, value: unknown): void {
+  onTalk(lane: TaskLane, op: number, id: number, number: number, value: unknown): void {
     this.#kept.receive(lane, op, id, number, value);
   }
 
@@ -628,9 +628,9 @@ export class LanePool implements Outcomes, FleetOwner {
     });
   }
 
-  #laneOf(call: Call): Lane | null {
+  #laneOf(call: Call): TaskLane | null {
     const { window } = this.#placement;
-    return window === null ? (call.outlet as Lane | null) : window.laneOf(call);
+    return window === null ? (call.outlet as TaskLane | null) : window.laneOf(call);
   }
 
   /** A settled call that no lane will run. */

@@ -21,7 +21,7 @@ import {
 } from './call/talk.ts';
 import { HotlaneError } from './errors.ts';
 import type { Talk } from './lane/call.ts';
-import type { Lane } from './lane/lane.ts';
+import type { Lane, TaskLane } from './lane/lane.ts';
 
 /** Says something to the function that runs the call. @returns its bytes. @throws HotlaneError NOT_CLONEABLE, TOO_LARGE */
 export type Say = (op: number, id: number, number: number, value: unknown) => number;
@@ -219,7 +219,7 @@ export class KeptByLanes {
   }
 
   /** A lane says something about a callback that is kept. */
-  receive(lane: Lane, op: number, number: number, serial: number, value: unknown): void {
+  receive(lane: TaskLane, op: number, number: number, serial: number, value: unknown): void {
     const kept = this.#kept.get(number);
     if (op === DROP && kept !== undefined) {
       // It may have dropped it before the call that brought it has finished.

@@ -2,7 +2,7 @@ import { describe, it } from 'node:test';
 import { createPool } from 'hotlane';
 import { callContract, type LaneRig, laneContract } from 'hotlane/testing';
 import { Call } from '../src/lane/call.ts';
-import type { Outcomes, Placement } from '../src/lane/lane.ts';
+import type { Placement, TaskOutcomes } from '../src/lane/lane.ts';
 import { type ResolvedPoolOptions, resolvePoolOptions } from '../src/options.ts';
 import { InlinePlacement } from '../src/place/inline.ts';
 import { ThreadPlacement } from '../src/place/thread.ts';
@@ -32,7 +32,7 @@ for (const [placement, capabilities] of Object.entries(CAPABILITIES)) {
   });
 }
 
-type MakePlacement = (url: string, options: ResolvedPoolOptions, outcomes: Outcomes) => Placement;
+type MakePlacement = (url: string, options: ResolvedPoolOptions, outcomes: TaskOutcomes) => Placement;
 const demand = { live: () => true, holds: () => false };
 const PLACEMENTS: Record<string, MakePlacement> = {
   thread: (url, options, outcomes) => new ThreadPlacement(url, options, outcomes, demand),
@@ -41,7 +41,7 @@ const PLACEMENTS: Record<string, MakePlacement> = {
 
 for (const [name, makePlacement] of Object.entries(PLACEMENTS)) {
   describe(`the lane contract: ${name}`, () => {
-    const open = (outcomes: Outcomes, depth: number): LaneRig => {
+    const open = (outcomes: TaskOutcomes, depth: number): LaneRig => {
       const options = resolvePoolOptions({ lanes: 1, concurrency: depth }, 2);
       const placement = makePlacement(fixture('tasks.ts').href, options, outcomes);
       const gate = counters();

@@ -49,6 +49,7 @@ class FakeLane implements Lane {
     this.events = events;
   }
   room = () => 0;
+  wait = () => 0;
   hand(): void {}
   recall = () => false;
   recallBehind = () => [];

@@ -37,6 +37,7 @@ const POOL_FILES = [
   'stack.ts',
   'types.ts',
   'index.ts',
+  'lanes.ts',
   'modules.ts',
 ];
 

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import * as hotlane from 'hotlane';
+import * as lanes from 'hotlane/lanes';
 import * as modules from 'hotlane/modules';
 import * as testing from 'hotlane/testing';
 import * as worker from 'hotlane/worker';
@@ -21,6 +22,7 @@ describe('the public surface', () => {
       'registerStorage',
     ]);
     assert.deepEqual(Object.keys(modules).sort(), ['loadTasks', 'resolveModule']);
+    assert.deepEqual(Object.keys(lanes).sort(), ['Call', 'Fleet', 'KeepAlive', 'Scheduler', 'clock']);
     assert.deepEqual(Object.keys(worker).sort(), ['context', 'registerError', 'registerStorage']);
     assert.deepEqual(Object.keys(testing).sort(), [
       'Random',

@@ -18,6 +18,9 @@ class Shelf implements Outlet {
   room(): number {
     return this.depth - this.held.length;
   }
+  wait(_call: Call): number {
+    return this.held.length;
+  }
   hand(call: Call): void {
     assert.ok(this.room() > 0, 'handed more than there is room for');
     this.held.push(call);
@@ -53,6 +56,28 @@ describe('the scheduler', () => {
     assert.deepEqual(shelf.handed, all.slice(0, 3));
   });
 
+  it('hands a call to the outlet where that call waits least, and keeps it where every one asks for ever', () => {
+    const scheduler = new Scheduler(clock);
+    const shelves = [new Shelf(9), new Shelf(9), new Shelf(9)];
+    for (const shelf of shelves) scheduler.addOutlet(shelf);
+    const [first, second, third] = calls(3);
+    shelves[0].wait = () => 3;
+    shelves[1].wait = call => (call === second ? 4 : 2);
+    shelves[2].wait = () => Number.POSITIVE_INFINITY;
+    scheduler.submit(first);
+    scheduler.submit(second);
+    assert.deepEqual(
+      shelves.map(shelf => shelf.held),
+      [[second], [first], []],
+    );
+    for (const shelf of shelves) shelf.wait = call => (call === third ? Number.POSITIVE_INFINITY : 0);
+    scheduler.submit(third);
+    assert.equal(scheduler.waiting, 1);
+    shelves[2].wait = () => 1;
+    scheduler.pump();
+    assert.deepEqual(shelves[2].held, [third]);
+  });
+
   it('hands a call to its lane although those before it were recalled while they waited', () => {
     const scheduler = new Scheduler(clock);
     const shelf = new Shelf(1);
@@ -75,12 +100,13 @@ describe('the scheduler', () => {
     assert.deepEqual(shelf.handed, all);
   });
 
-  it('prefers the outlet with the most room, and starves none of equals', () => {
+  it('prefers the outlet with the fewest calls before it, and starves none of equals', () => {
     const scheduler = new Scheduler(clock);
-    const [busy, a, b] = [new Shelf(1), new Shelf(100), new Shelf(100)];
+    const [busy, a, b] = [new Shelf(100), new Shelf(100), new Shelf(100)];
+    for (const call of calls(40)) busy.hand(call);
     for (const outlet of [busy, a, b]) scheduler.addOutlet(outlet);
     for (const call of calls(60)) scheduler.submit(call);
-    assert.equal(busy.handed.length, 0);
+    assert.equal(busy.handed.length, 40);
     assert.ok(Math.abs(a.handed.length - b.handed.length) <= 1);
     const firsts = new Set<Outlet>();
     for (let i = 0; i < 100; i++) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Call, NOWHERE } from '../src/lane/call.ts';
-import type { Lane, Outcomes } from '../src/lane/lane.ts';
+import type { Outcomes, TaskLane } from '../src/lane/lane.ts';
 import { clock, clone } from '../src/place/node.ts';
 import { nodeCodec } from '../src/place/node-codec.ts';
 import { LaneLoop } from '../src/transport/lane-loop.ts';
@@ -56,7 +56,7 @@ function open({ slots = 8, mostBytes = 1 << 20, seats = 2 } = {}) {
   window.capacity = 1;
   const posted: ToLane[] = [];
   const ended: unknown[] = [];
-  const lane = { id: 1, active: false, end: (cause: unknown) => ended.push(cause) } as unknown as Lane;
+  const lane = { id: 1, active: false, end: (cause: unknown) => ended.push(cause) } as unknown as TaskLane;
   const memory = window.seat(lane, message => posted.push(message));
   const layout = new Layout(seats, slots, 64);
   const control = new Int32Array(memory.control, 0, layout.words);
@@ -186,7 +186,7 @@ describe('the window', () => {
         window.discard(call);
       }
       for (const call of calls.slice(4)) setState(call, STARTED);
-      const again = { id: 1, active: false, end() {} } as unknown as Lane;
+      const again = { id: 1, active: false, end() {} } as unknown as TaskLane;
       for (const call of window.vacate(memory.seat).started) window.discard(call);
       assert.equal(window.seat(again, () => {}).seat, memory.seat);
       assert.ok(calls.every(call => call.slot === NOWHERE));

@@ -13,6 +13,12 @@ export type LaneState = 'starting' | 'up' | 'draining' | 'ended';
 export interface Outlet {
   /** How many more calls may be handed over now. */
   room(): number;
+  /**
+   * What it would cost a call to be handed over here: of several outlets with room, the one with the least is chosen, and
+   * none whose answer is Infinity. In a unit that all outlets of a scheduler share: milliseconds that the call is expected to
+   * wait, or where lanes are alike, how many calls are before it.
+   */
+  wait(call: Call): number;
   /** Hands a call over. Never throws; what becomes of it comes through `Outcomes`. */
   hand(call: Call): void;
   /** Takes a call back. True: it has not started and never will. False: a lane has it. */
@@ -24,7 +30,7 @@ export interface Outlet {
   recallBehind(call: Call): Call[];
 }
 
-/** One executor, as the host holds it. */
+/** One executor, as the host holds it. What its calls carry is its own business: functions and arguments, or requests. */
 export interface Lane extends Outlet {
   /** Unique within the pool, counted from 1, never used again. */
   readonly id: number;
@@ -41,8 +47,16 @@ export interface Lane extends Outlet {
   isDead(): boolean;
   /** For such a host: does what would be done on the event that tells of its end, if its thread is known to be gone. */
   sweep(): void;
-  /** Tells the function that runs `call` to stop: fires its signal and turns `aborted()` true. */
+  /** Nobody wants the outcome of `call` any more: whatever runs it may stop, and the call is finished all the same. */
   abort(call: Call, reason: unknown): void;
+  /** Lets running calls finish and takes no more; `LaneEvents.onEnded` follows. */
+  drain(): void;
+  /** Ends the lane now; `LaneEvents.onEnded` follows. Can be called in any state, and twice. */
+  end(cause: unknown): void;
+}
+
+/** A lane that runs functions, and so can be talked to while it does. */
+export interface TaskLane extends Lane {
   /**
    * Tells the function that runs `call` something, or with null the lane itself: see call/talk.ts.
    *
@@ -50,10 +64,6 @@ export interface Lane extends Outlet {
    * @throws HotlaneError NOT_CLONEABLE, TOO_LARGE
    */
   say(call: Call | null, op: number, id: number, number: number, value: unknown): number;
-  /** Lets running calls finish and takes no more; `LaneEvents.onEnded` follows. */
-  drain(): void;
-  /** Ends the lane now; `LaneEvents.onEnded` follows. Can be called in any state, and twice. */
-  end(cause: unknown): void;
 }
 
 /** What a lane tells the fleet. */
@@ -73,17 +83,21 @@ export interface LaneEvents {
 /** Where the outcomes of calls go: the pool. */
 export interface Outcomes {
   /**
-   * A function returned `value`, or threw it: settles the caller's promise, unless that was done before.
+   * The call has its result, or its error: settles what its caller waits for, unless that was done before.
    *
    * @param lane where it was thrown; left out for an error of ours
    */
   settle(call: Call, failed: boolean, value: unknown, lane?: Lane): void;
   /** The call's lane is free of it. */
   finished(call: Call, lane: Lane): void;
+}
+
+/** The same, from lanes that run functions. */
+export interface TaskOutcomes extends Outcomes {
   /** A call's arguments have something to talk about: makes what the host's side of that is. */
   createTalk(call: Call): Talk;
   /** A lane says something that belongs to no call: of callbacks that are kept. */
-  onTalk(lane: Lane, op: number, id: number, number: number, value: unknown): void;
+  onTalk(lane: TaskLane, op: number, id: number, number: number, value: unknown): void;
 }
 
 /**
@@ -104,7 +118,7 @@ export interface Placement {
   /** Gives up the arguments of a call that no lane will run any more. */
   discard(call: Call): void;
   /** Starts a lane. A failure to start is told through `events.onEnded`, never thrown. */
-  createLane(id: number, events: LaneEvents): Lane;
+  createLane(id: number, events: LaneEvents): TaskLane;
   /** Calls that lanes are running now. */
   running(): number;
   /** Those of them that lanes on their way out run. */
@@ -143,7 +157,7 @@ export interface Window extends Outlet {
   /** How long functions run on the average, in milliseconds, as far as is known; 0 before that. */
   serviceMs: number;
   /** The lane that has claimed a call, or null while none has. */
-  laneOf(call: Call): Lane | null;
+  laneOf(call: Call): TaskLane | null;
   /** Whether a call's function has begun. */
   begun(call: Call): boolean;
   /** Takes back all calls that no lane has claimed, those bound to a lane left out. */

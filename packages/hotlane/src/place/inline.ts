@@ -12,7 +12,7 @@ import {
 } from '../call/talk.ts';
 import { notCloneable } from '../errors.ts';
 import { type Call, NOWHERE, type SideValues } from '../lane/call.ts';
-import type { Demand, Lane, LaneEvents, LaneState, Outcomes, Placement } from '../lane/lane.ts';
+import type { Demand, LaneEvents, LaneState, Placement, TaskLane, TaskOutcomes } from '../lane/lane.ts';
 import type { ResolvedPoolOptions } from '../options.ts';
 import type { Carried } from '../worker/carried.ts';
 import type { Tracker } from '../worker/context.ts';
@@ -42,7 +42,7 @@ export class InlinePlacement implements Placement {
   readonly names: string[] = [];
   readonly #numbers = new Map<string, number>();
   readonly #options: InlineOptions;
-  readonly #outcomes: Outcomes;
+  readonly #outcomes: TaskOutcomes;
   readonly #demand: Demand;
   readonly #heap = new HeapSink(MOST_VALUE_BYTES);
   readonly log = new DefinitionLog(LOG_BYTES);
@@ -54,7 +54,7 @@ export class InlinePlacement implements Placement {
   readonly #tracker = inlineTracker();
   readonly #lanes = new Set<InlineLane>();
 
-  constructor(module: string, options: ResolvedPoolOptions, outcomes: Outcomes, demand: Demand) {
+  constructor(module: string, options: ResolvedPoolOptions, outcomes: TaskOutcomes, demand: Demand) {
     const { concurrency, setup, teardown } = options;
     this.#options = { module, concurrency, setup, teardown, data: snapshot(options.data) };
     this.#outcomes = outcomes;
@@ -125,7 +125,7 @@ export class InlinePlacement implements Placement {
     this.#keepAlive.dispose();
   }
 
-  createLane(id: number, events: LaneEvents): Lane {
+  createLane(id: number, events: LaneEvents): TaskLane {
     const lane = new InlineLane(id, this.#options, this, events, this.#outcomes, this.#tracker);
     this.#lanes.add(lane);
     return lane;
@@ -153,7 +153,7 @@ interface InlineOptions {
   readonly data: unknown;
 }
 
-class InlineLane implements Lane, Answers, InvocationHost {
+class InlineLane implements TaskLane, Answers, InvocationHost {
   readonly id: number;
   readonly laneId: number;
   state: LaneState = 'starting';
@@ -163,7 +163,7 @@ class InlineLane implements Lane, Answers, InvocationHost {
   readonly #concurrency: number;
   readonly #placement: InlinePlacement;
   readonly #events: LaneEvents;
-  readonly #outcomes: Outcomes;
+  readonly #outcomes: TaskOutcomes;
   readonly #executor: Executor;
   readonly #decoder: Decoder;
   readonly #answers: { readonly encoder: Encoder; readonly decoder: Decoder };
@@ -190,7 +190,7 @@ class InlineLane implements Lane, Answers, InvocationHost {
     { module, concurrency, setup, teardown, data }: InlineOptions,
     placement: InlinePlacement,
     events: LaneEvents,
-    outcomes: Outcomes,
+    outcomes: TaskOutcomes,
     tracker: Tracker,
   ) {
     this.id = id;
@@ -244,6 +244,10 @@ class InlineLane implements Lane, Answers, InvocationHost {
 
   room(): number {
     return this.state === 'up' && !this.#ended ? this.#concurrency - this.#held : 0;
+  }
+
+  wait(): number {
+    return this.#held;
   }
 
   hand(call: Call): void {

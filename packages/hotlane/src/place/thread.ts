@@ -5,7 +5,7 @@ import { decodeAlone } from '../call/alone.ts';
 import { HotlaneError } from '../errors.ts';
 import { type Budget, NO_CELL } from '../fleet/budget.ts';
 import { type Call, NOWHERE } from '../lane/call.ts';
-import type { Demand, Lane, LaneEvents, LaneState, Outcomes, Placement } from '../lane/lane.ts';
+import type { Demand, LaneEvents, LaneState, Placement, TaskLane, TaskOutcomes } from '../lane/lane.ts';
 import type { ResolvedPoolOptions } from '../options.ts';
 import { refuseGreeting } from '../transport/handshake.ts';
 import { LEAST_INBOX, type ToHost, type ToLane, type WindowMemory } from '../transport/layout.ts';
@@ -55,7 +55,7 @@ export class ThreadPlacement implements Placement {
    * @param module the task module's absolute URL
    * @param demand what the pool says of its calls
    */
-  constructor(module: string, options: ResolvedPoolOptions, outcomes: Outcomes, demand: Demand) {
+  constructor(module: string, options: ResolvedPoolOptions, outcomes: TaskOutcomes, demand: Demand) {
     const { setup, teardown, concurrency } = options;
     const heapMb = options.heapMb || Math.floor(getHeapStatistics().heap_size_limit / MIB);
     const data = snapshot(options.data);
@@ -112,7 +112,7 @@ export class ThreadPlacement implements Placement {
     this.#keepAlive.dispose();
   }
 
-  createLane(id: number, events: LaneEvents): Lane {
+  createLane(id: number, events: LaneEvents): TaskLane {
     const lane = new ThreadLane(id, events, this.window, this.#options, this.#budget, () =>
       this.#lanes.delete(lane),
     );
@@ -140,7 +140,7 @@ interface ThreadOptions {
   readonly data: unknown;
 }
 
-class ThreadLane implements Lane {
+class ThreadLane implements TaskLane {
   readonly id: number;
   state: LaneState = 'starting';
   cause: unknown;
@@ -218,6 +218,10 @@ class ThreadLane implements Lane {
 
   room(): number {
     return this.state === 'up' ? this.#window.inboxRoom(this.#seat) : 0;
+  }
+
+  wait(): number {
+    return this.#window.running(this.#seat);
   }
 
   hand(call: Call): void {

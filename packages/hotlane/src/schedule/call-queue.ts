@@ -44,10 +44,19 @@ export class CallQueue {
     this.#line.unshift(call);
   }
 
+  /** The call that `next` would take out. There must be one. */
+  peek(): Call {
+    for (;;) {
+      const call = this.#heap.length === 0 ? this.#line.peek()! : this.#firstOfBoth();
+      if (call.queued) return call;
+      this.#takeFirst(); // it was recalled
+    }
+  }
+
   /** Takes the next call out. There must be one. */
   next(): Call {
     for (;;) {
-      const call = this.#heap.length === 0 ? this.#line.shift()! : this.#first();
+      const call = this.#takeFirst();
       if (!call.queued) continue; // it was recalled
       call.queued = false;
       this.#waiting--;
@@ -81,10 +90,16 @@ export class CallQueue {
     else this.#heap.push(call);
   }
 
-  #first(): Call {
+  #takeFirst(): Call {
+    if (this.#heap.length === 0) return this.#line.shift()!;
+    return this.#firstOfBoth() === this.#line.peek() ? this.#line.shift()! : this.#heap.pop()!;
+  }
+
+  /** Where the heap is not empty. */
+  #firstOfBoth(): Call {
     const first = this.#line.peek();
     const top = this.#heap.peek()!;
-    return first !== undefined && goesBefore(first, top) ? this.#line.shift()! : this.#heap.pop()!;
+    return first !== undefined && goesBefore(first, top) ? first : top;
   }
 }
 

@@ -98,7 +98,7 @@ export class Scheduler {
       this.#pumpQueue();
       return;
     }
-    const outlet = this.#queue.waiting === 0 ? this.#choose() : null;
+    const outlet = this.#queue.waiting === 0 ? this.#choose(call) : null;
     if (outlet !== null) handOver(call, outlet);
     else this.#queue.push(call);
   }
@@ -133,7 +133,7 @@ export class Scheduler {
 
   #pumpQueue(): void {
     while (this.#queue.waiting > 0) {
-      const outlet = this.#choose();
+      const outlet = this.#choose(this.#queue.peek());
       if (outlet === null) break;
       handOver(this.#queue.next(), outlet);
     }
@@ -202,19 +202,22 @@ export class Scheduler {
     for (let i = calls.length - 1; i >= 0; i--) queue.push(calls[i]);
   }
 
-  /** The outlet with the most room; among equals one at random, so that none is starved by its index. */
-  #choose(): Outlet | null {
-    const outlets = this.#outlets;
-    if (outlets.length === 1) return outlets[0].room() > 0 ? outlets[0] : null;
+  /** The outlet where the call waits least; among equals one at random, so that none is starved by its index. */
+  #choose(call: Call): Outlet | null {
+    if (this.#outlets.length === 1) {
+      const [only] = this.#outlets;
+      return only.room() > 0 && only.wait(call) < Number.POSITIVE_INFINITY ? only : null;
+    }
     let best: Outlet | null = null;
-    let most = 0;
+    let least = Number.POSITIVE_INFINITY;
     let equals = 0;
-    for (const outlet of outlets) {
-      const room = outlet.room();
-      if (room <= 0 || room < most) continue;
-      equals = room > most ? 1 : equals + 1;
-      if (room > most || this.#clock.random() * equals < 1) best = outlet;
-      most = room;
+    for (const outlet of this.#outlets) {
+      if (outlet.room() <= 0) continue;
+      const wait = outlet.wait(call);
+      if (wait > least || wait === Number.POSITIVE_INFINITY) continue;
+      equals = wait < least ? 1 : equals + 1;
+      if (wait < least || this.#clock.random() * equals < 1) best = outlet;
+      least = wait;
     }
     return best;
   }

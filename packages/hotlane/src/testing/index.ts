@@ -9,7 +9,7 @@ export {
   callContract,
 } from './call-contract.ts';
 export type { ContractCase } from './check.ts';
-export { type LaneRig, type LaneSubject, laneContract } from './lane-contract.ts';
+export { type LanePlace, type LaneRig, type LaneSubject, laneContract } from './lane-contract.ts';
 export { Random } from './random.ts';
 export { SimClock } from './sim-clock.ts';
 export { type SimHabits, SimPlacement, type SimWitness } from './sim-lanes.ts';

@@ -1,5 +1,5 @@
 import { type Call, NOWHERE } from '../lane/call.ts';
-import type { Lane, LaneEvents, LaneState, Outcomes, Placement } from '../lane/lane.ts';
+import type { Lane, LaneEvents, LaneState, Placement, TaskOutcomes } from '../lane/lane.ts';
 import { type ContractCase, check, equal, pause, range, until } from './check.ts';
 
 /** A kind of lane, as the lane contract is given it. What its calls carry is no business of the contract's. */
@@ -7,13 +7,18 @@ export interface LaneSubject {
   /**
    * Makes a place for lanes, each of which runs `depth` calls at once.
    *
-   * @param outcomes where what becomes of calls must be told
+   * @param outcomes where what becomes of calls must be told; none of them has callbacks or streams
    */
-  open(outcomes: Outcomes, depth: number): LaneRig;
+  open(outcomes: TaskOutcomes, depth: number): LaneRig;
+}
+
+/** What the contract needs of a placement. */
+export interface LanePlace extends Pick<Placement, 'window' | 'running' | 'handed'> {
+  createLane(id: number, events: LaneEvents): Lane;
 }
 
 export interface LaneRig {
-  readonly placement: Placement;
+  readonly placement: LanePlace;
   /** A call that is ready to be handed over: it answers soon, fails soon, or is held until `release`. */
   call(what: 'quick' | 'failing' | 'held'): Call;
   /** How many held calls have begun so far. */
@@ -24,7 +29,7 @@ export interface LaneRig {
 }
 
 /** Stands where the pool and the fleet stand, and notes all that it is told. */
-class Owner implements Outcomes, LaneEvents {
+class Owner implements TaskOutcomes, LaneEvents {
   readonly settled: { call: Call; failed: boolean }[] = [];
   readonly finishedCalls: Call[] = [];
   readonly ended: { lane: Lane; unstarted: readonly Call[]; started: readonly Call[] }[] = [];

@@ -1,6 +1,15 @@
 import { HotlaneError } from '../errors.ts';
 import { type Call, goesBefore, NOWHERE } from '../lane/call.ts';
-import type { Demand, Lane, LaneEvents, LaneState, Outcomes, Placement, Window } from '../lane/lane.ts';
+import type {
+  Demand,
+  Lane,
+  LaneEvents,
+  LaneState,
+  Placement,
+  TaskLane,
+  TaskOutcomes,
+  Window,
+} from '../lane/lane.ts';
 import type { Random } from './random.ts';
 import type { SimClock } from './sim-clock.ts';
 
@@ -54,7 +63,7 @@ export class SimPlacement implements Placement, Window {
   readonly random: Random;
   readonly clock: SimClock;
   readonly habits: SimHabits;
-  readonly outcomes: Outcomes;
+  readonly outcomes: TaskOutcomes;
   readonly witness: SimWitness;
   /** Accepted calls whose arguments were not given up. */
   readonly accepted = new Set<Call>();
@@ -68,7 +77,7 @@ export class SimPlacement implements Placement, Window {
     clock: SimClock,
     habits: SimHabits,
     ahead: number,
-    outcomes: Outcomes,
+    outcomes: TaskOutcomes,
     _demand: Demand,
     witness: SimWitness,
   ) {
@@ -128,7 +137,7 @@ export class SimPlacement implements Placement, Window {
 
   dispose(): void {}
 
-  createLane(id: number, events: LaneEvents): Lane {
+  createLane(id: number, events: LaneEvents): TaskLane {
     const lane = new SimLane(id, this, events);
     this.lanes.push(lane);
     return lane;
@@ -146,6 +155,10 @@ export class SimPlacement implements Placement, Window {
     let away = 0;
     for (const [call, { lane }] of this.held) if (call.lane === null && lane?.state === 'draining') away++;
     return away;
+  }
+
+  wait(): number {
+    return 0;
   }
 
   begun(call: Call): boolean {
@@ -176,7 +189,7 @@ export class SimPlacement implements Placement, Window {
     return this.published.filter(other => goesBefore(call, other)).filter(other => this.recall(other));
   }
 
-  laneOf(call: Call): Lane | null {
+  laneOf(call: Call): TaskLane | null {
     return this.held.get(call)?.lane ?? null;
   }
 
@@ -200,7 +213,7 @@ export class SimPlacement implements Placement, Window {
   }
 }
 
-export class SimLane implements Lane {
+export class SimLane implements TaskLane {
   readonly id: number;
   state: LaneState = 'starting';
   cause: unknown;
@@ -253,6 +266,10 @@ export class SimLane implements Lane {
 
   room(): number {
     return this.state === 'up' ? INBOX - this.#inbox.length : 0;
+  }
+
+  wait(): number {
+    return this.#inbox.length;
   }
 
   hand(call: Call): void {

@@ -16,7 +16,7 @@ import {
 import { HotlaneError, notCloneable } from '../errors.ts';
 import { type Call, goesBefore, NOWHERE } from '../lane/call.ts';
 import type { Clock } from '../lane/clock.ts';
-import type { Demand, Lane, Outcomes, Window } from '../lane/lane.ts';
+import type { Demand, Lane, TaskLane, TaskOutcomes, Window } from '../lane/lane.ts';
 import { Arena } from './arena.ts';
 import { HostLoop, type Turns } from './host-loop.ts';
 import {
@@ -76,7 +76,7 @@ type Post = (message: ToLane, transfer?: readonly object[]) => void;
 /** What the host knows of the lane on a seat. */
 class Seat {
   readonly index: number;
-  readonly lane: Lane;
+  readonly lane: TaskLane;
   readonly post: Post;
   readonly reader: ReplyReader;
   readonly decoder: Decoder;
@@ -86,7 +86,7 @@ class Seat {
   /** What is said to the lane; made when there is the first. */
   talk: TalkWriter | null = null;
 
-  constructor(index: number, lane: Lane, post: Post, reader: ReplyReader, decoder: Decoder) {
+  constructor(index: number, lane: TaskLane, post: Post, reader: ReplyReader, decoder: Decoder) {
     this.index = index;
     this.lane = lane;
     this.post = post;
@@ -111,7 +111,7 @@ const NO_SIDE: readonly object[] = [];
  */
 export class SharedWindow implements Window, Sink {
   readonly #platform: WindowPlatform;
-  readonly #outcomes: Outcomes;
+  readonly #outcomes: TaskOutcomes;
   readonly #layout: Layout;
   readonly #buffer: SharedArrayBuffer;
   readonly #control: Int32Array;
@@ -168,7 +168,7 @@ export class SharedWindow implements Window, Sink {
    */
   constructor(
     platform: WindowPlatform,
-    outcomes: Outcomes,
+    outcomes: TaskOutcomes,
     options: { seats: number; slots: number; inbox: number; mostBytes: number; mostValueBytes: number },
     demand: Demand,
   ) {
@@ -309,6 +309,11 @@ export class SharedWindow implements Window, Sink {
     return Math.min(room, this.#freeCount);
   }
 
+  /** It is the only one of its pool. */
+  wait(): number {
+    return 0;
+  }
+
   /** How many calls, those for one lane only left out, are with lanes on their way out: no lane waits for their end. */
   away(): number {
     if (!this.#seats.some(isLeaving)) return 0;
@@ -433,7 +438,7 @@ export class SharedWindow implements Window, Sink {
   }
 
   /** The lane that has claimed a call, or null while none has. */
-  laneOf(call: Call): Lane | null {
+  laneOf(call: Call): TaskLane | null {
     return this.#holder(call.slot)?.lane ?? null;
   }
 
@@ -509,7 +514,7 @@ export class SharedWindow implements Window, Sink {
   }
 
   /** Gives a lane a seat: what it must be told at its start. */
-  seat(lane: Lane, post: Post): WindowMemory {
+  seat(lane: TaskLane, post: Post): WindowMemory {
     const seat = this.#seats.indexOf(null);
     const at = this.#layout.seat(seat);
     this.#control.fill(0, at, at + 2 * 16);

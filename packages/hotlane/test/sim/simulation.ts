@@ -1,5 +1,5 @@
 import type { Call } from '../../src/lane/call.ts';
-import type { Demand, Lane, Outcomes } from '../../src/lane/lane.ts';
+import type { Demand, Lane, TaskOutcomes } from '../../src/lane/lane.ts';
 import type { Key } from '../../src/options.ts';
 import { LanePool } from '../../src/pool.ts';
 import { Random } from '../../src/testing/random.ts';
@@ -111,7 +111,7 @@ class Run implements SimWitness {
       deadlineMs: random.chance(0.3) ? 5 + random.below(100) : Number.POSITIVE_INFINITY,
       graceMs: random.chance(0.5) ? 10 : 200,
     };
-    const place = (outcomes: Outcomes, demand: Demand) => {
+    const place = (outcomes: TaskOutcomes, demand: Demand) => {
       const ahead = random.chance(0.5) ? 0 : random.below(20);
       this.#placement = new SimPlacement(random, this.#clock, habits, ahead, outcomes, demand, this);
       return this.#placement;
