@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Call, NOWHERE } from '../src/lane/call.ts';
-import type { Outcomes, TaskLane } from '../src/lane/lane.ts';
+import type { Lane, Outcomes, TaskLane } from '../src/lane/lane.ts';
 import { clock, clone } from '../src/place/node.ts';
 import { nodeCodec } from '../src/place/node-codec.ts';
 import { LaneLoop } from '../src/transport/lane-loop.ts';
@@ -344,7 +344,7 @@ describe('a call that goes before others', () => {
 describe('a call for one lane', () => {
   it('is taken by that lane alone, although an old entry of the ring leads to its slot', async () => {
     const { window, memory, hand, encode, recorder } = open({ slots: 8 });
-    const second = window.seat({ id: 2, active: false, end() {} } as unknown as Lane, () => {});
+    const second = window.seat({ id: 2, active: false, end() {} } as unknown as TaskLane, () => {});
     const taken = hand('taken back');
     await null;
     assert.ok(window.recall(taken));
