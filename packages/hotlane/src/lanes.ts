@@ -4,7 +4,7 @@
  * lane promises to them is `laneContract` of `hotlane/testing`.
  */
 export { Fleet, type FleetOptions, type FleetOwner, type Recycling } from './fleet/fleet.ts';
-export { Call } from './lane/call.ts';
+export { Call, NOWHERE } from './lane/call.ts';
 export type { Clock } from './lane/clock.ts';
 export type { Lane, LaneEvents, LaneState, Outcomes, Outlet } from './lane/lane.ts';
 export type { LaneNews } from './lane/watch.ts';

@@ -22,7 +22,14 @@ describe('the public surface', () => {
       'registerStorage',
     ]);
     assert.deepEqual(Object.keys(modules).sort(), ['loadTasks', 'resolveModule']);
-    assert.deepEqual(Object.keys(lanes).sort(), ['Call', 'Fleet', 'KeepAlive', 'Scheduler', 'clock']);
+    assert.deepEqual(Object.keys(lanes).sort(), [
+      'Call',
+      'Fleet',
+      'KeepAlive',
+      'NOWHERE',
+      'Scheduler',
+      'clock',
+    ]);
     assert.deepEqual(Object.keys(worker).sort(), ['context', 'registerError', 'registerStorage']);
     assert.deepEqual(Object.keys(testing).sort(), [
       'Random',

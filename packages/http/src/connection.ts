@@ -1,0 +1,583 @@
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
+import {
+  type Call,
+  clock,
+  type Lane,
+  type LaneEvents,
+  type LaneState,
+  NOWHERE,
+  type Outcomes,
+} from 'hotlane/lanes';
+import type { Client } from 'undici';
+import { Attempt, type AttemptOwner } from './attempt.ts';
+import type { Exchange, Fields } from './exchange.ts';
+import type { Link } from './link.ts';
+import type { Trust } from './trust.ts';
+
+/** What a connection needs of those who made it. */
+export interface ConnectionHost extends Outcomes {
+  readonly link: Link;
+  readonly trust: Trust;
+  /** Makes the socket, with TLS and whatever else belongs to it. */
+  connect(onDone: (error: Error | null, socket: Socket | null) => void): void;
+  createClient(socket: Socket): Client;
+  /** Whether this is the connection on which pipelining is tried while nothing is known of it. */
+  isTrial(connection: Connection): boolean;
+  /** For how long all that was asked for keeps the link busy, in milliseconds. */
+  backlogMs(): number;
+  /** After so long without a request the connection may go, in milliseconds. */
+  readonly idleMs: number;
+  /** There may be room where there was none. */
+  onRoom(): void;
+  /** Exchanges that go elsewhere. */
+  requeue(exchanges: Exchange[]): void;
+}
+
+/** A wait for the server that is shorter than a round trip, or than this in milliseconds, is worth the round trip saved. */
+const LEAST_PATIENCE_MS = 5;
+/** What one request more on a connection that has some is worth, as a part of a round trip and in milliseconds. */
+const DEEPER_PER_RTT = 1 / 64;
+const DEEPER_MS = 0.25;
+/** A response of which more than this is still to come gets no followers, in bytes; or what two round trips carry. */
+const LARGE_BYTES = 64 * 1024;
+/** What is held in memory for a reader that makes a pause while others wait behind it, in bytes. */
+const MOST_HELD_BYTES = 256 * 1024;
+/** More interim responses than this to one request are no use to anybody. */
+const MOST_INTERIM = 16;
+/** A head that makes others wait for so long speaks against pipelines, in milliseconds. */
+const SLOW_MS = 3_000;
+/** A request whose connection was lost so often while its turn had come is given up. */
+const MOST_FAILURES = 2;
+/** The least that waiting for a response which nobody wants may take, in milliseconds. */
+const LEAST_DROP_MS = 10;
+/** As many streams as undici opens on a connection of HTTP/2, unless the server allows fewer. */
+const STREAMS = 100;
+
+/**
+ * One connection as a lane: requests are pushed to it, up to its depth, and its responses come in their order.
+ *
+ *   hand ──▶ sent ──── round trip ────▶ its turn ──▶ first byte ──▶ header ──▶ body ──▶ end
+ *     │        │                          │                           │
+ *     │        └ lost: sent again, alone, if it may run twice ────────┤
+ *     └ lost: goes elsewhere                                          └ lost: fails
+ *
+ * undici's `Client` writes requests and reads responses; a client has one connection here and is never used for another,
+ * so that what it would send again by itself is sent by us, as RFC 9112 wants it.
+ */
+export class Connection implements Lane, AttemptOwner {
+  readonly id: number;
+  state: LaneState = 'starting';
+  cause: unknown;
+  calls = 0;
+  wornAt = Number.POSITIVE_INFINITY;
+  readonly #host: ConnectionHost;
+  readonly #events: LaneEvents;
+  #socket: Socket | null = null;
+  #client: Client | null = null;
+  #isH2 = false;
+  /** What it has, in the order in which responses will come. */
+  readonly #attempts: Attempt[] = [];
+  /** One that goes alone, and waits until the others have been answered. */
+  #next: Attempt | null = null;
+  /** The client is given a request right now. */
+  #dispatched: Attempt | null = null;
+  #isCorked = false;
+  /** It takes nothing more: the server has announced its end, or nobody wants what is still to come. */
+  #isClosing = false;
+  #isAnnounced = false;
+  /** Responses that were moved elsewhere are still to come on it. */
+  #endsWhenIdle = false;
+  /** We have no more use for it; what was asked for may be asked for again at once. */
+  #isGivenUp = false;
+  #isGone = false;
+  /** What has just arrived may not be read to its end. */
+  #isReading = false;
+  /** When the last response ended, and what had arrived by then over all connections. */
+  #turnAt = 0;
+  #receivedAtTurn = 0;
+  /** Responses since there was nothing outstanding. */
+  #answeredInBurst = 0;
+  #timer: unknown = null;
+
+  constructor(id: number, host: ConnectionHost, events: LaneEvents) {
+    this.id = id;
+    this.#host = host;
+    this.#events = events;
+    const startedAt = clock.now();
+    try {
+      host.connect((error, socket) => this.#onSocket(error, socket, startedAt));
+    } catch (error) {
+      this.end(error);
+    }
+  }
+
+  /** Requests that were sent and are not answered. */
+  get outstanding(): number {
+    return this.#attempts.length;
+  }
+
+  get isIdle(): boolean {
+    return this.#attempts.length === 0 && this.#next === null;
+  }
+
+  get wasUp(): boolean {
+    return this.#socket !== null;
+  }
+
+  get protocol(): 'h1' | 'h2' {
+    return this.#isH2 ? 'h2' : 'h1';
+  }
+
+  /** How many requests may be on it. */
+  get depth(): number {
+    if (this.#isH2) return STREAMS;
+    return this.#host.trust.depth(this.#host.isTrial(this), Date.now());
+  }
+
+  // ---- what the scheduler asks ----------------------------------------------------------------------------
+
+  room(): number {
+    if (this.state !== 'up' || this.#isClosing || this.#next !== null || this.#isReading) return 0;
+    const count = this.#attempts.length;
+    if (this.#isH2 || count === 0) return this.depth - count;
+    if (this.calls + count >= this.#host.trust.closesAfter) return 0;
+    const last = this.#attempts[count - 1];
+    if (last.exchange.solo || (last.exchange.manner.blocking && !last.answered)) return 0;
+    const [head] = this.#attempts;
+    if (head.exchange.isPaused || this.#isLarge(head)) return 0;
+    return this.depth - count;
+  }
+
+  /**
+   * In milliseconds: how long the server will let a request wait for those before it. While the link is the limit that does
+   * not matter, since their bytes would fill the time anyway: then the deepest pipeline is the best, with the fewest packets.
+   * Where it would wait for longer than the round trip that it saves, it waits for another connection.
+   */
+  wait(call: Call): number {
+    const count = this.#attempts.length;
+    if (this.#isH2) return count;
+    // Of those that are idle, the one that was used last: its path is warm, and the others may go.
+    if (count === 0) return -this.#turnAt * 1e-13;
+    const { link } = this.#host;
+    const [head] = this.#attempts;
+    const behind = (count - 1) * link.thinkMs;
+    const serverMs = head.begun ? behind : behind + Math.max(link.thinkMs, this.#overdueMs(head));
+    if ((call as Exchange).solo) return serverMs + link.rttMs;
+    const backlogMs = this.#host.backlogMs();
+    const patience = Math.max(link.rttMs, LEAST_PATIENCE_MS, backlogMs);
+    if (serverMs > patience) return Number.POSITIVE_INFINITY;
+    return Math.max(serverMs, backlogMs) - count * (link.rttMs * DEEPER_PER_RTT + DEEPER_MS);
+  }
+
+  hand(call: Call): void {
+    const exchange = call as Exchange;
+    const attempt = new Attempt(exchange, this);
+    exchange.slot = this.id;
+    if (exchange.solo && this.#attempts.length > 0 && !this.#isH2) this.#next = attempt;
+    else this.#dispatch(attempt);
+  }
+
+  recall(call: Call): boolean {
+    if (this.#next?.exchange === call) {
+      this.#next = null;
+      call.slot = NOWHERE;
+      return true;
+    }
+    const attempt = this.#attempts.find(({ exchange }) => exchange === call);
+    if (attempt === undefined || attempt.sent) return false;
+    this.#forget(attempt);
+    return true;
+  }
+
+  /** What it was handed is on the wire already. */
+  recallBehind(): Call[] {
+    return [];
+  }
+
+  /** Takes out what waits for the others to be answered. */
+  takeNext(): Exchange | null {
+    const exchange = this.#next?.exchange ?? null;
+    if (exchange !== null) this.recall(exchange);
+    return exchange;
+  }
+
+  running(): number {
+    return this.#attempts.filter(({ sent }) => sent).length;
+  }
+
+  /** All that it has. */
+  handed(): Exchange[] {
+    return [...this.#attempts, ...(this.#next === null ? [] : [this.#next])].map(({ exchange }) => exchange);
+  }
+
+  isDead(): boolean {
+    return this.#isGone;
+  }
+
+  sweep(): void {}
+
+  // ---- the connection itself ------------------------------------------------------------------------------
+
+  #onSocket(error: Error | null, socket: Socket | null, startedAt: number): void {
+    if (socket !== null) socket.on('error', ignore);
+    if (this.#isGone || this.#isGivenUp) {
+      socket?.destroy();
+      return;
+    }
+    if (error !== null || socket === null) {
+      this.end(error ?? new TypeError('`connect` gave neither an error nor a socket.'));
+      return;
+    }
+    this.#socket = socket;
+    this.#isH2 = (socket as TLSSocket).alpnProtocol === 'h2';
+    // Until it has a request it keeps no process alive.
+    socket.unref();
+    socket.once('close', () => {
+      if (this.#client === null) this.#onGone(null);
+    });
+    const now = clock.now();
+    this.#host.link.onConnected(now - startedAt, (socket as TLSSocket).encrypted !== true, now);
+    this.#events.onUp(this);
+    if (this.isIdle)
+      this.#timer = clock.setTimer(this.#host.idleMs, () => this.isIdle && this.end(undefined));
+  }
+
+  drain(): void {
+    if (this.isIdle) this.end(undefined);
+  }
+
+  end(cause: unknown): void {
+    if (this.#isGivenUp) return;
+    this.#isClosing = this.#isGivenUp = true;
+    this.cause ??= cause;
+    // After the caller's own doing.
+    queueMicrotask(() => this.#onGone(null));
+  }
+
+  /** The client has no connection any more; it tells those of its requests that it fails just before or after. */
+  #onDisconnect(error: Error): void {
+    this.#isClosing = true;
+    queueMicrotask(() => this.#onGone(error));
+  }
+
+  #onGone(error: Error | null): void {
+    if (this.#isGone) return;
+    this.#isClosing = this.#isGone = true;
+    clock.clearTimer(this.#timer);
+    if (!this.#isGivenUp) this.#judge(error);
+    const head = this.#attempts.find(({ sent }) => sent);
+    const [unstarted, started]: [Exchange[], Exchange[]] = [[], []];
+    for (const attempt of [...this.#attempts, ...(this.#next === null ? [] : [this.#next])]) {
+      const { exchange } = attempt;
+      if (attempt.sent) this.#sortOut(attempt, error, attempt === head);
+      (attempt.sent ? started : unstarted).push(exchange);
+      this.#forget(attempt);
+    }
+    this.#next = null;
+    if (this.#client === null) this.#socket?.destroy();
+    else this.#client.destroy(error).catch(ignore);
+    this.#events.onEnded(this, unstarted, started);
+  }
+
+  /** What becomes of a request whose connection is lost. */
+  #sortOut(attempt: Attempt, error: Error | null, isHead: boolean): void {
+    const { exchange } = attempt;
+    const cause = attempt.error ?? error ?? (this.cause as Error);
+    if (!this.#isGivenUp && isHead) exchange.failures++;
+    if (!this.#isGivenUp) exchange.alone = true;
+    const tooSlow = (cause as { code?: string } | null)?.code === 'UND_ERR_HEADERS_TIMEOUT' && isHead;
+    exchange.lost = {
+      cause,
+      again:
+        exchange.manner.repeatable && !attempt.answered && !tooSlow && exchange.failures < MOST_FAILURES + 1,
+    };
+  }
+
+  /** What the connection's end says of the origin's pipelines. */
+  #judge(error: Error | null): void {
+    const { trust } = this.#host;
+    const sent = this.#attempts.filter(attempt => attempt.sent).length;
+    if (this.#isH2) {
+      this.cause ??= sent > 0 ? error : undefined;
+      return;
+    }
+    const code = (error as { code?: string } | null)?.code ?? '';
+    if (isFraming(code, error)) {
+      this.cause ??= error;
+      trust.onBroken(`a response that cannot be: ${error!.message}`, Date.now());
+      return;
+    }
+    if (code !== 'UND_ERR_INFO' && sent > 0) this.cause ??= error;
+    // One that was idle may have been closed before it had the burst; that is no one's fault.
+    const wasIdle = this.calls > 0 && this.#answeredInBurst === 0;
+    if (sent > 1 && !this.#isAnnounced && !wasIdle) {
+      trust.onBroken(`closed with ${sent} requests outstanding`, Date.now());
+    }
+  }
+
+  // ---- sending --------------------------------------------------------------------------------------------
+
+  #dispatch(attempt: Attempt): void {
+    if (this.#client === null) this.#attach();
+    if (this.#attempts.length === 0) this.#answeredInBurst = 0;
+    this.#attempts.push(attempt);
+    attempt.exchange.unwatch();
+    this.#dispatched = attempt;
+    this.#client!.dispatch(attempt.exchange.wire, attempt);
+    this.#dispatched = null;
+  }
+
+  #attach(): void {
+    clock.clearTimer(this.#timer);
+    this.#timer = null;
+    this.#socket!.ref();
+    this.#client = this.#host.createClient(this.#socket!);
+    this.#client.on('disconnect', (_origin, _targets, error) => this.#onDisconnect(error));
+    this.#client.on('connectionError', (_origin, _targets, error) => this.#onDisconnect(error));
+  }
+
+  onSent(attempt: Attempt): void {
+    attempt.sent = true;
+    attempt.sentAt = clock.now();
+    attempt.receivedAtSent = this.#host.link.received;
+    if (this.#isH2) return;
+    if (this.#attempts.length > 1) for (const each of this.#attempts) each.wasPipelined = true;
+    this.#cork();
+  }
+
+  /** What is sent until the program's other work of this moment is done goes out together. */
+  #cork(): void {
+    if (this.#isCorked) return;
+    this.#isCorked = true;
+    const socket = this.#socket!;
+    socket.cork();
+    process.nextTick(() => {
+      this.#isCorked = false;
+      socket.uncork();
+    });
+  }
+
+  // ---- what arrives ---------------------------------------------------------------------------------------
+
+  onFirstByte(attempt: Attempt): void {
+    const now = clock.now();
+    const { link, trust } = this.#host;
+    attempt.begun = true;
+    if (!this.#isH2) {
+      const waited = now - Math.max(attempt.sentAt, this.#turnAt);
+      link.onFirstByte(attempt.sentAt, this.#turnAt, this.#receivedAt(attempt), now);
+      if (waited > SLOW_MS && this.#attempts.length > 1) trust.onSlow();
+      this.#host.onRoom();
+    }
+    attempt.exchange.onFirstByte();
+  }
+
+  onHeaders(attempt: Attempt, status: number, headers: Fields, statusText: string | undefined): void {
+    if (status < 200) {
+      if (++attempt.interim > MOST_INTERIM) {
+        this.#break(attempt, `more than ${MOST_INTERIM} interim responses to one request`);
+        return;
+      }
+    } else {
+      attempt.answered = true;
+      attempt.length = Number(headers.parsed['content-length'] ?? -1);
+      if (/\bclose\b/i.test(String(headers.parsed.connection))) this.#isClosing = this.#isAnnounced = true;
+      if (attempt.exchange.manner.blocking) this.#host.onRoom();
+    }
+    attempt.exchange.flow = {
+      pause: () => this.#pause(attempt),
+      resume: () => this.#resume(attempt),
+    };
+    attempt.exchange.onHeaders(status, headers, statusText);
+  }
+
+  onData(attempt: Attempt, chunk: Buffer): void {
+    const { link } = this.#host;
+    link.received += chunk.length;
+    attempt.bytes += chunk.length;
+    if (attempt.bodyAt === 0) {
+      attempt.bodyAt = clock.now();
+      attempt.receivedAtBody = link.received;
+    }
+    attempt.exchange.onData(chunk);
+    if (attempt.exchange.heldBytes <= MOST_HELD_BYTES) return;
+    attempt.client!.pause();
+    if (!this.#isH2) this.#moveFollowers();
+  }
+
+  onEnd(attempt: Attempt, trailers: Fields): void {
+    const now = clock.now();
+    const { link, trust } = this.#host;
+    this.calls++;
+    link.onResponse(attempt.sentAt, attempt.bytes, now);
+    if (link.received > attempt.receivedAtBody && attempt.bodyAt > 0) {
+      link.onRest(attempt.bodyAt, attempt.receivedAtBody, now);
+    }
+    if (!this.#isH2) {
+      this.#turnAt = now;
+      this.#receivedAtTurn = link.received;
+      this.#answeredInBurst++;
+      trust.onAnswered(this.calls, this.#isAnnounced);
+      if (attempt.wasPipelined) trust.onPipelined();
+      // What follows in what was just read belongs to requests that were sent before: there must be no new one.
+      this.#isReading = true;
+    }
+    this.#forget(attempt);
+    this.#host.settle(attempt.exchange, false, trailers);
+    this.#onFree(attempt);
+  }
+
+  onUpgrade(attempt: Attempt, status: number, headers: Fields, socket: Duplex): void {
+    this.calls++;
+    this.#forget(attempt);
+    attempt.exchange.onUpgrade(status, headers, socket);
+    this.#onFree(attempt);
+  }
+
+  onError(attempt: Attempt, error: Error): void {
+    const refused = !attempt.sent && (this.#dispatched === attempt || isRefusal(error));
+    if (!refused && !this.#isH2) {
+      attempt.error = error; // the connection's end follows
+      return;
+    }
+    this.#forget(attempt);
+    if (!refused && !attempt.exchange.settled && attempt.exchange.manner.repeatable && !attempt.answered) {
+      if (attempt.exchange.failures++ < MOST_FAILURES) {
+        this.#host.requeue([attempt.exchange]);
+        return;
+      }
+    }
+    this.#host.settle(attempt.exchange, true, error);
+    this.#onFree(attempt);
+  }
+
+  /** The connection is free of an exchange, and looks after the next. */
+  #onFree({ exchange }: Attempt): void {
+    this.#host.finished(exchange, this);
+    queueMicrotask(() => {
+      this.#isReading = false;
+      if (this.#isGone) return;
+      if (this.#attempts.length === 0 && this.#next !== null && !this.#isClosing) {
+        const next = this.#next;
+        this.#next = null;
+        this.#dispatch(next);
+      } else if (this.isIdle && (this.state === 'draining' || this.#endsWhenIdle)) this.end(undefined);
+      this.#reviewDropped();
+      this.#host.onRoom();
+    });
+  }
+
+  /** From here on the attempt is over for this connection, and the other way round. */
+  #forget(attempt: Attempt): void {
+    attempt.over = true;
+    attempt.exchange.slot = NOWHERE;
+    attempt.exchange.flow = null;
+    const at = this.#attempts.indexOf(attempt);
+    if (at >= 0) this.#attempts.splice(at, 1);
+  }
+
+  /** What the server sends is no HTTP. */
+  #break(attempt: Attempt, what: string): void {
+    const { trust } = this.#host;
+    attempt.error = new TypeError(`The server sent ${what}.`);
+    trust.onBroken(what, Date.now());
+    this.#socket?.destroy();
+    this.#onDisconnect(attempt.error);
+  }
+
+  // ---- responses that nobody wants ------------------------------------------------------------------------
+
+  abort(call: Call, reason: unknown): void {
+    if (this.recall(call)) {
+      this.#host.finished(call, this);
+      this.#host.onRoom();
+      return;
+    }
+    const attempt = this.#attempts.find(({ exchange }) => exchange === call);
+    if (attempt === undefined) return;
+    if (this.#isH2) attempt.client!.abort(reason as Error);
+    else if (attempt.exchange.isUploading) this.#giveUp();
+    else {
+      attempt.client!.resume();
+      this.#reviewDropped();
+    }
+  }
+
+  /**
+   * Where it is the turn of a response that nobody wants, or there are no others: it is read and dropped, unless that takes
+   * longer than to do without the connection. As long as it is not known how long it takes, it may take as long as that.
+   */
+  #reviewDropped(): void {
+    clock.clearTimer(this.#timer);
+    const [head] = this.#attempts;
+    if (head === undefined || !head.exchange.settled) return;
+    const { link } = this.#host;
+    const left = head.length < 0 || link.rate === 0 ? 0 : (head.length - head.bytes) / link.rate;
+    const worthMs = Math.max(link.moveMs, LEAST_DROP_MS);
+    if (left > worthMs) this.#giveUp();
+    else this.#timer = clock.setTimer(worthMs, () => this.#giveUp());
+  }
+
+  #giveUp(): void {
+    this.end(undefined);
+  }
+
+  // ---- pauses ---------------------------------------------------------------------------------------------
+
+  /** A reader that pauses does not hold up those behind it: what arrives for it is held, up to a limit. */
+  #pause(attempt: Attempt): void {
+    if (this.#attempts.length === 1 || this.#isH2) attempt.client!.pause();
+  }
+
+  /** Those behind the head go elsewhere; when that is done with, so is the connection, on which their responses still come. */
+  #moveFollowers(): void {
+    const followers = this.#attempts.slice(1);
+    if (followers.length === 0) return;
+    this.#isClosing = this.#endsWhenIdle = true;
+    for (const attempt of followers) this.#forget(attempt);
+    this.#host.requeue(followers.map(({ exchange }) => exchange));
+  }
+
+  #resume(attempt: Attempt): void {
+    attempt.client!.resume();
+    this.#host.onRoom();
+  }
+
+  // ---- looks at the head ----------------------------------------------------------------------------------
+
+  #overdueMs(head: Attempt): number {
+    if (!head.sent) return 0;
+    return this.#host.link.overdueMs(head.sentAt, this.#turnAt, this.#receivedAt(head), clock.now());
+  }
+
+  /** What had arrived, over all connections, when it was the turn of this response, or its request was sent. */
+  #receivedAt(attempt: Attempt): number {
+    return this.#turnAt > attempt.sentAt ? this.#receivedAtTurn : attempt.receivedAtSent;
+  }
+
+  #isLarge(head: Attempt): boolean {
+    const { link } = this.#host;
+    const large = Math.max(LARGE_BYTES, 2 * link.rttMs * link.rate);
+    return (head.length < 0 ? head.bytes : head.length - head.bytes) > large;
+  }
+}
+
+/** The request is not one; the connection knows nothing of it. */
+function isRefusal(error: Error): boolean {
+  const { code } = error as { code?: string };
+  return code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH';
+}
+
+/** Whether the server's bytes are no sequence of responses to what it was asked. */
+function isFraming(code: string, error: Error | null): boolean {
+  return (
+    code.startsWith('HPE_') ||
+    code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' ||
+    code === 'UND_ERR_HEADERS_OVERFLOW' ||
+    (code === 'UND_ERR_SOCKET' && error!.message.startsWith('bad '))
+  );
+}
+
+function ignore(): void {}

@@ -1,0 +1,431 @@
+import type { Socket } from 'node:net';
+import { HotlaneError } from 'hotlane';
+import {
+  type Call,
+  clock,
+  Fleet,
+  type FleetOptions,
+  type FleetOwner,
+  KeepAlive,
+  type Lane,
+  type LaneEvents,
+  type LaneNews,
+  Scheduler,
+} from 'hotlane/lanes';
+import { Client, errors } from 'undici';
+import * as channels from './channels.ts';
+import { Connection, type ConnectionHost } from './connection.ts';
+import { Exchange, type ExchangeOwner, type Fields, type Handler } from './exchange.ts';
+import type { Known } from './known.ts';
+import type { ResolvedOptions } from './options.ts';
+import type { RequestOptions } from './request.ts';
+
+/** While nothing is known of an origin, so many connections are made at the most. */
+const FIRST_CONNECTIONS = 6;
+/** An exchange is given up whose connections were lost so often before it was sent. */
+const MOST_LOSSES = 3;
+/** A client here writes what it is given; how much that is, is decided before. */
+const UNLIMITED = 1_000_000;
+
+/** Counts of one origin. */
+export interface OriginStats {
+  /** Its connections, and on each how many requests there are and may be. */
+  readonly connections: readonly {
+    readonly id: number;
+    readonly state: Lane['state'];
+    readonly protocol: 'h1' | 'h2';
+    readonly outstanding: number;
+    readonly depth: number;
+  }[];
+  /** Requests that wait for room. */
+  readonly queued: number;
+  /** Requests that were sent and are not answered. */
+  readonly running: number;
+  /** Responses that came whole, and requests that failed, so far. */
+  readonly done: number;
+  readonly failed: number;
+  /** Requests that were sent a second time, or a third. */
+  readonly retried: number;
+}
+
+/** Who looks on at an origin, and keeps what is learned of it. */
+export interface OriginOwner {
+  onConnect(origin: Origin): void;
+  onDisconnect(origin: Origin, cause: unknown): void;
+  onConnectError(origin: Origin, cause: unknown): void;
+  /** Nothing waits any more. */
+  onDrain(origin: Origin): void;
+  /** It has neither requests nor connections. */
+  onEmpty(origin: Origin): void;
+}
+
+/** One origin: its requests, its connections, and the core's scheduler and fleet between the two. */
+export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
+  /** As in a URL: scheme, host and port. */
+  readonly name: string;
+  readonly servername: string | null;
+  readonly known: Known;
+  readonly #options: ResolvedOptions;
+  readonly #owner: OriginOwner;
+  readonly #url: URL;
+  readonly #scheduler = new Scheduler(clock);
+  readonly #fleet: Fleet;
+  readonly #keepAlive = new KeepAlive();
+  readonly #connections = new Set<Connection>();
+  #trial: Connection | null = null;
+  /** Exchanges that were accepted, and are not both settled and free of their connections; those of them that go alone. */
+  #live = 0;
+  #solos = 0;
+  #done = 0;
+  #failed = 0;
+  #retried = 0;
+  #isPumping = false;
+  #wasFull = false;
+  #onIdle: (() => void) | null = null;
+
+  constructor(
+    name: string,
+    servername: string | null,
+    known: Known,
+    options: ResolvedOptions,
+    owner: OriginOwner,
+  ) {
+    this.name = name;
+    this.servername = servername;
+    this.known = known;
+    this.#options = options;
+    this.#owner = owner;
+    this.#url = new URL(name);
+    this.#fleet = new Fleet(this.#fleetOptions(), this, clock);
+  }
+
+  get link() {
+    return this.known.link;
+  }
+
+  get trust() {
+    return this.known.trust;
+  }
+
+  /** Takes a request. @returns false where it is better to wait with the next, until `onDrain` */
+  submit(options: RequestOptions, handler: Handler): boolean {
+    const exchange = new Exchange(this, options, handler);
+    if (this.#scheduler.waiting >= this.#options.maxQueue) {
+      exchange.fail(queueFull(this.#options.maxQueue, this.name));
+      return false;
+    }
+    if (this.#live++ === 0) this.#keepAlive.set(true);
+    if (exchange.manner.solo) this.#solos++;
+    exchange.begin();
+    if (exchange.settled) {
+      this.finished(exchange);
+      return true;
+    }
+    this.#scheduler.submit(exchange);
+    if (this.demand() > this.#fleet.growAbove) this.#fleet.grow();
+    this.#wasFull ||= this.#scheduler.waiting > 0;
+    return this.#scheduler.waiting === 0;
+  }
+
+  stats(): OriginStats {
+    const connections = [...this.#connections].map(lane => ({
+      id: lane.id,
+      state: lane.state,
+      protocol: lane.protocol,
+      outstanding: lane.outstanding,
+      depth: lane.depth,
+    }));
+    const running = connections.reduce((sum, { outstanding }) => sum + outstanding, 0);
+    return {
+      connections,
+      queued: this.#scheduler.waiting,
+      running,
+      done: this.#done,
+      failed: this.#failed,
+      retried: this.#retried,
+    };
+  }
+
+  /** Resolves when all requests have been answered and all connections are closed. */
+  async close(): Promise<void> {
+    if (this.#live > 0) await new Promise<void>(resolve => (this.#onIdle = resolve));
+    await this.#end(undefined);
+  }
+
+  async destroy(reason: Error): Promise<void> {
+    const waiting = this.#scheduler.takeAll() as Exchange[];
+    const handed = [...this.#connections].flatMap(connection => connection.handed());
+    for (const exchange of [...handed, ...waiting]) exchange.fail(reason);
+    for (const exchange of waiting) this.finished(exchange);
+    await this.#end(reason);
+  }
+
+  async #end(cause: unknown): Promise<void> {
+    await this.#fleet.close(cause);
+    this.#keepAlive.dispose();
+  }
+
+  // ---- what becomes of exchanges --------------------------------------------------------------------------
+
+  settle(call: Call, failed: boolean, value: unknown): void {
+    if (failed) (call as Exchange).fail(value as Error);
+    else (call as Exchange).complete(value as Fields);
+  }
+
+  /** No connection has it, and none will. */
+  finished(call: Call): void {
+    const exchange = call as Exchange;
+    exchange.isFree = true;
+    if (exchange.settled) this.#leave(exchange);
+  }
+
+  onSettled(exchange: Exchange, failed: boolean): void {
+    if (failed) this.#failed++;
+    else this.#done++;
+    if (exchange.isFree) this.#leave(exchange);
+  }
+
+  #leave(exchange: Exchange): void {
+    if (exchange.manner.solo) this.#solos--;
+    if (--this.#live > 0) return;
+    this.#keepAlive.set(false);
+    this.#onIdle?.();
+    this.#reviewEmpty();
+  }
+
+  cancel(exchange: Exchange, reason: Error): void {
+    const { outlet } = exchange;
+    const waits = exchange.queued;
+    exchange.fail(reason);
+    if (waits && this.#scheduler.recall(exchange)) this.finished(exchange);
+    else if (!exchange.isFree) (outlet as Connection | null)?.abort(exchange, reason);
+  }
+
+  requeue(exchanges: Exchange[]): void {
+    const again: Exchange[] = [];
+    for (const exchange of exchanges) {
+      if (exchange.settled) this.finished(exchange);
+      else again.push(exchange);
+    }
+    for (const exchange of again) this.#tellRetry(exchange, undefined);
+    this.#scheduler.requeue(again);
+    this.#fleet.grow();
+  }
+
+  #tellRetry(exchange: Exchange, cause: unknown): void {
+    this.#retried++;
+    if (!channels.retries.hasSubscribers) return;
+    const { method, path } = exchange.wire;
+    channels.retries.publish({ origin: this.name, method, path, cause } satisfies channels.RetryMessage);
+  }
+
+  // ---- room -----------------------------------------------------------------------------------------------
+
+  /** Looks once, when what is going on now is over. */
+  onRoom(): void {
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    queueMicrotask(() => {
+      this.#isPumping = false;
+      this.#freeWaiting();
+      this.#scheduler.pump();
+      if (this.demand() > this.#fleet.growAbove) this.#fleet.grow();
+      if (!this.#wasFull || this.#scheduler.waiting > 0) return;
+      this.#wasFull = false;
+      this.#owner.onDrain(this);
+    });
+  }
+
+  /** One that waits to be alone on a connection goes to another that has nothing to do. */
+  #freeWaiting(): void {
+    for (const idle of this.#connections) {
+      if (!idle.isIdle || idle.room() <= 0) continue;
+      for (const connection of this.#connections) {
+        const exchange = connection.takeNext();
+        if (exchange === null) continue;
+        this.#scheduler.requeue([exchange]);
+        return;
+      }
+      return;
+    }
+  }
+
+  isTrial(connection: Connection): boolean {
+    this.#trial ??= connection;
+    return this.#trial === connection;
+  }
+
+  backlogMs(): number {
+    const { rate, bytes } = this.link;
+    if (rate === 0) return 0;
+    let outstanding = 0;
+    for (const connection of this.#connections) outstanding += connection.outstanding;
+    return (outstanding * bytes) / rate;
+  }
+
+  get idleMs(): number {
+    return this.#options.keepAliveTimeout;
+  }
+
+  // ---- connections ----------------------------------------------------------------------------------------
+
+  connect(onDone: (error: Error | null, socket: Socket | null) => void): void {
+    const { hostname, host, protocol, port } = this.#url;
+    const isIpv6 = hostname.startsWith('[');
+    this.#options.connect(
+      {
+        host,
+        hostname: isIpv6 ? hostname.slice(1, -1) : hostname,
+        protocol,
+        port,
+        ...(this.servername !== null && { servername: this.servername }),
+        localAddress: this.#options.localAddress,
+      },
+      onDone as Parameters<ResolvedOptions['connect']>[1],
+    );
+  }
+
+  createClient(socket: Socket): Client {
+    let given = false;
+    return new Client(this.name, {
+      ...this.#options.client,
+      pipelining: UNLIMITED,
+      // A client that has lost its connection would make another by itself. It gets none.
+      connect: (_options, callback) => {
+        const first = !given;
+        given = true;
+        queueMicrotask(() =>
+          first ? callback(null, socket) : callback(new errors.SocketError('closed'), null),
+        );
+      },
+    });
+  }
+
+  // ---- the fleet ------------------------------------------------------------------------------------------
+
+  #fleetOptions(): FleetOptions {
+    const { connections, maxRequestsPerClient } = this.#options;
+    const origin = this;
+    return {
+      minLanes: 0,
+      get maxLanes() {
+        return origin.link.responses === 0 ? Math.min(FIRST_CONNECTIONS, connections) : connections;
+      },
+      get concurrency() {
+        return origin.#usualDepth();
+      },
+      lingerMs: this.#options.keepAliveMaxTimeout,
+      // Whoever makes the socket says when that takes too long.
+      startMs: Number.POSITIVE_INFINITY,
+      recycle: {
+        afterCalls: maxRequestsPerClient,
+        afterMs: Number.POSITIVE_INFINITY,
+        idleMs: Number.POSITIVE_INFINITY,
+      },
+      drainMs: 0,
+    };
+  }
+
+  /** How many requests a connection takes at once, as far as the fleet is concerned. */
+  #usualDepth(): number {
+    for (const connection of this.#connections) if (connection.protocol === 'h2') return connection.depth;
+    const { thinkMs, rttMs } = this.link;
+    const depth = this.trust.depth(false, Date.now());
+    return thinkMs === 0 ? depth : Math.max(1, Math.min(depth, 1 + Math.floor(rttMs / thinkMs)));
+  }
+
+  createLane(id: number, events: LaneEvents): Lane {
+    const connection = new Connection(id, this, events);
+    this.#connections.add(connection);
+    return connection;
+  }
+
+  demand(): number {
+    return this.#live + this.#solos * (this.#usualDepth() - 1);
+  }
+
+  finishedCalls(): number {
+    return this.#done + this.#failed;
+  }
+
+  serviceMs(): number {
+    return this.link.serviceMs;
+  }
+
+  hasBudget(): boolean {
+    return true;
+  }
+
+  onCapacity(): void {}
+
+  onMoved({ id, state, cause, calls }: LaneNews): void {
+    if (!channels.connections.hasSubscribers) return;
+    channels.connections.publish({
+      origin: this.name,
+      connection: id,
+      state,
+      cause,
+      responses: calls,
+    } satisfies channels.ConnectionMessage);
+  }
+
+  onBackOff(cause: unknown): void {
+    this.#owner.onConnectError(this, cause);
+  }
+
+  onUp(lane: Lane): void {
+    this.#scheduler.addOutlet(lane);
+    this.#owner.onConnect(this);
+    this.onRoom();
+  }
+
+  onLeaving(lane: Lane): void {
+    const exchange = (lane as Connection).takeNext();
+    if (exchange !== null) this.#scheduler.requeue([exchange]);
+  }
+
+  onGone(lane: Lane, unstarted: readonly Call[], started: readonly Call[]): void {
+    const connection = lane as Connection;
+    this.#connections.delete(connection);
+    if (this.#trial === connection) this.#trial = null;
+    this.#scheduler.removeOutlet(lane);
+    if (connection.wasUp) this.#owner.onDisconnect(this, lane.cause);
+    const again: Exchange[] = [];
+    for (const exchange of started as readonly Exchange[]) {
+      const { cause, again: mayGoOn } = exchange.lost!;
+      if (exchange.settled || !mayGoOn) {
+        exchange.fail(cause ?? new errors.SocketError('closed'));
+        this.finished(exchange);
+      } else {
+        this.#tellRetry(exchange, cause);
+        again.push(exchange);
+      }
+    }
+    for (const exchange of unstarted as readonly Exchange[]) {
+      if (exchange.settled || ++exchange.losses >= MOST_LOSSES) {
+        exchange.fail((lane.cause as Error) ?? new errors.SocketError('closed'));
+        this.finished(exchange);
+      } else again.push(exchange);
+    }
+    this.#scheduler.requeue(again);
+    queueMicrotask(() => this.#reviewEmpty());
+  }
+
+  onCannotStart(cause: unknown): void {
+    for (const exchange of this.#scheduler.takeAll() as Exchange[]) {
+      exchange.fail(cause as Error);
+      this.finished(exchange);
+    }
+  }
+
+  #reviewEmpty(): void {
+    if (this.#live === 0 && this.#fleet.lanes.length === 0) this.#owner.onEmpty(this);
+  }
+}
+
+function queueFull(maxQueue: number, origin: string): HotlaneError {
+  return new HotlaneError(
+    'QUEUE_FULL',
+    `${maxQueue} requests to ${origin} are waiting already, which is the limit \`maxQueue\`. Send fewer at once, wait for the event \`drain\`, or raise the limit.`,
+  );
+}
