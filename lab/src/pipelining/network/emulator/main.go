@@ -91,7 +91,7 @@ func emulate(text string) error {
 	return emulator.run()
 }
 
-// enter becomes the command. It ends with the process that asked for it, even if that one is killed.
+// enter becomes the command. It ends with the thread that asked for it, even if that one's process is killed.
 func enter(parent, namespace string, command []string) error {
 	const prSetPdeathsig = 1
 	if _, _, code := syscall.RawSyscall(syscall.SYS_PRCTL, prSetPdeathsig, uintptr(syscall.SIGKILL), 0); code != 0 {
