@@ -12,8 +12,9 @@ import {
   type LaneNews,
   Scheduler,
 } from 'hotlane/lanes';
-import { Client, errors } from 'undici';
+import { type Client, errors } from 'undici';
 import * as channels from './channels.ts';
+import { createClient } from './client.ts';
 import { Connection, type ConnectionHost } from './connection.ts';
 import { Exchange, type ExchangeOwner, type Fields, type Handler } from './exchange.ts';
 import type { Known } from './known.ts';
@@ -24,8 +25,6 @@ import type { RequestOptions } from './request.ts';
 const FIRST_CONNECTIONS = 6;
 /** An exchange is given up whose connections were lost so often before it was sent. */
 const MOST_LOSSES = 3;
-/** A client here writes what it is given; how much that is, is decided before. */
-const UNLIMITED = 1_000_000;
 
 /** Counts of one origin. */
 export interface OriginStats {
@@ -286,19 +285,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
   }
 
   createClient(socket: Socket): Client {
-    let given = false;
-    return new Client(this.name, {
-      ...this.#options.client,
-      pipelining: UNLIMITED,
-      // A client that has lost its connection would make another by itself. It gets none.
-      connect: (_options, callback) => {
-        const first = !given;
-        given = true;
-        queueMicrotask(() =>
-          first ? callback(null, socket) : callback(new errors.SocketError('closed'), null),
-        );
-      },
-    });
+    return createClient(this.name, socket, this.#options.client);
   }
 
   // ---- the fleet ------------------------------------------------------------------------------------------
