@@ -21,7 +21,7 @@ export interface ConnectionHost extends Outcomes {
   readonly link: Link;
   readonly trust: Trust;
   /** Makes the socket, with TLS and whatever else belongs to it. */
-  connect(onDone: (error: Error | null, socket: Socket | null) => void): void;
+  connect(onDone: (error: Error | null, socket?: Socket | null) => void): void;
   createClient(socket: Socket): Client;
   /** Whether this is the connection on which pipelining is tried while nothing is known of it. */
   isTrial(connection: Connection): boolean;
@@ -46,12 +46,13 @@ const LARGE_BYTES = 64 * 1024;
 const MOST_HELD_BYTES = 256 * 1024;
 /** More interim responses than this to one request are no use to anybody. */
 const MOST_INTERIM = 16;
+const REQUEST_TIMEOUT = 408;
 /** A head that makes others wait for so long speaks against pipelines, in milliseconds. */
 const SLOW_MS = 3_000;
 /** A request whose connection was lost so often while its turn had come is given up. */
 const MOST_FAILURES = 2;
 /** The least that waiting for a response which nobody wants may take, in milliseconds. */
-const LEAST_DROP_MS = 10;
+const LEAST_DROP_MS = 100;
 /** As many streams as undici opens on a connection of HTTP/2, unless the server allows fewer. */
 const STREAMS = 100;
 
@@ -89,7 +90,7 @@ export class Connection implements Lane, AttemptOwner {
   #isAnnounced = false;
   /** Responses that were moved elsewhere are still to come on it. */
   #endsWhenIdle = false;
-  /** We have no more use for it; what was asked for may be asked for again at once. */
+  /** We have no more use for it: its end is no fault of anybody's. */
   #isGivenUp = false;
   #isGone = false;
   /** What has just arrived may not be read to its end. */
@@ -220,13 +221,13 @@ export class Connection implements Lane, AttemptOwner {
 
   // ---- the connection itself ------------------------------------------------------------------------------
 
-  #onSocket(error: Error | null, socket: Socket | null, startedAt: number): void {
-    if (socket !== null) socket.on('error', ignore);
+  #onSocket(error: Error | null, socket: Socket | null | undefined, startedAt: number): void {
+    socket?.on('error', ignore);
     if (this.#isGone || this.#isGivenUp) {
       socket?.destroy();
       return;
     }
-    if (error !== null || socket === null) {
+    if (error || !socket) {
       this.end(error ?? new TypeError('`connect` gave neither an error nor a socket.'));
       return;
     }
@@ -286,7 +287,7 @@ export class Connection implements Lane, AttemptOwner {
     const { exchange } = attempt;
     const cause = attempt.error ?? error ?? (this.cause as Error);
     if (!this.#isGivenUp && isHead) exchange.failures++;
-    if (!this.#isGivenUp) exchange.alone = true;
+    exchange.alone = true;
     const tooSlow = (cause as { code?: string } | null)?.code === 'UND_ERR_HEADERS_TIMEOUT' && isHead;
     exchange.lost = {
       cause,
@@ -380,6 +381,9 @@ export class Connection implements Lane, AttemptOwner {
         this.#break(attempt, `more than ${MOST_INTERIM} interim responses to one request`);
         return;
       }
+    } else if (status === REQUEST_TIMEOUT && attempt.exchange.manner.repeatable && !attempt.exchange.alone) {
+      this.#onTimedOut(attempt);
+      return;
     } else {
       attempt.answered = true;
       attempt.length = Number(headers.parsed['content-length'] ?? -1);
@@ -478,6 +482,17 @@ export class Connection implements Lane, AttemptOwner {
     if (at >= 0) this.#attempts.splice(at, 1);
   }
 
+  /**
+   * 408: the server has waited too long for a request. Where it was sent before ours had come, it is not about ours, and in
+   * either case another connection is the answer (RFC 9110, 15.5.9).
+   */
+  #onTimedOut(attempt: Attempt): void {
+    attempt.exchange.alone = true;
+    this.#forget(attempt);
+    this.#host.requeue([attempt.exchange]);
+    this.end(undefined);
+  }
+
   /** What the server sends is no HTTP. */
   #break(attempt: Attempt, what: string): void {
     const { trust } = this.#host;
@@ -536,7 +551,10 @@ export class Connection implements Lane, AttemptOwner {
     const followers = this.#attempts.slice(1);
     if (followers.length === 0) return;
     this.#isClosing = this.#endsWhenIdle = true;
-    for (const attempt of followers) this.#forget(attempt);
+    for (const attempt of followers) {
+      attempt.exchange.alone = true;
+      this.#forget(attempt);
+    }
     this.#host.requeue(followers.map(({ exchange }) => exchange));
   }
 

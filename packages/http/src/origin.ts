@@ -268,7 +268,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
 
   // ---- connections ----------------------------------------------------------------------------------------
 
-  connect(onDone: (error: Error | null, socket: Socket | null) => void): void {
+  connect(onDone: (error: Error | null, socket?: Socket | null) => void): void {
     const { hostname, host, protocol, port } = this.#url;
     const isIpv6 = hostname.startsWith('[');
     this.#options.connect(

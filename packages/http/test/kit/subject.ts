@@ -1,12 +1,13 @@
 /** The dispatcher that every test here is about, and the one that it is compared with. */
-import { Agent, type Dispatcher, Pool } from 'undici';
+import { Hotline } from '@hotlane/http';
+import { type Dispatcher, Pool } from 'undici';
 
 /**
  * @param origin whose requests it takes when they name none; without it, every request names its own
  * @param options as undici's `Client` knows them, and `connections`
  */
 export function makeDispatcher(origin?: string, options: object = {}): Dispatcher {
-  return origin === undefined ? new Agent(options) : new Pool(origin, options);
+  return origin === undefined ? new Hotline(options) : new Hotline(origin, options);
 }
 
 /** As chaos wants it: few connections, so that much is pipelined. */
