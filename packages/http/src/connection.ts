@@ -291,9 +291,13 @@ export class Connection implements Lane, AttemptOwner {
     const tooSlow = (cause as { code?: string } | null)?.code === 'UND_ERR_HEADERS_TIMEOUT' && isHead;
     exchange.lost = {
       cause,
-      again:
-        exchange.manner.repeatable && !attempt.answered && !tooSlow && exchange.failures < MOST_FAILURES + 1,
+      again: this.#mayGoOn(exchange) && !attempt.answered && !tooSlow,
     };
+  }
+
+  /** Whether it may be sent once more, on another connection. */
+  #mayGoOn({ manner, settled, failures }: Exchange): boolean {
+    return manner.repeatable && !settled && failures <= MOST_FAILURES;
   }
 
   /** What the connection's end says of the origin's pipelines. */
@@ -381,7 +385,7 @@ export class Connection implements Lane, AttemptOwner {
         this.#break(attempt, `more than ${MOST_INTERIM} interim responses to one request`);
         return;
       }
-    } else if (status === REQUEST_TIMEOUT && attempt.exchange.manner.repeatable && !attempt.exchange.alone) {
+    } else if (status === REQUEST_TIMEOUT && this.#mayGoOn(attempt.exchange)) {
       this.#onTimedOut(attempt);
       return;
     } else {
@@ -447,11 +451,10 @@ export class Connection implements Lane, AttemptOwner {
       return;
     }
     this.#forget(attempt);
-    if (!refused && !attempt.exchange.settled && attempt.exchange.manner.repeatable && !attempt.answered) {
-      if (attempt.exchange.failures++ < MOST_FAILURES) {
-        this.#host.requeue([attempt.exchange]);
-        return;
-      }
+    if (!refused && !attempt.answered && this.#mayGoOn(attempt.exchange)) {
+      attempt.exchange.failures++;
+      this.#host.requeue([attempt.exchange]);
+      return;
     }
     this.#host.settle(attempt.exchange, true, error);
     this.#onFree(attempt);
@@ -487,6 +490,7 @@ export class Connection implements Lane, AttemptOwner {
    * either case another connection is the answer (RFC 9110, 15.5.9).
    */
   #onTimedOut(attempt: Attempt): void {
+    attempt.exchange.failures++;
     attempt.exchange.alone = true;
     this.#forget(attempt);
     this.#host.requeue([attempt.exchange]);
