@@ -1,0 +1,3 @@
+module hotlane/lab/emulator
+
+go 1.22
