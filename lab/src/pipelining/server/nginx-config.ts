@@ -13,11 +13,14 @@ export interface NginxPlan {
   }[];
 }
 
-/** Debian's configuration as far as it matters here, with connections kept for as long as they are wanted. */
+/**
+ * Debian's configuration as far as it matters here, with connections kept for as long as they are wanted. It is one
+ * process, so that none is left when that one is killed.
+ */
 export function nginxConfig({ root, folder, sites }: NginxPlan): string {
   return `user root;
 daemon off;
-worker_processes 1;
+master_process off;
 pid ${folder}/nginx.pid;
 error_log ${folder}/error.log;
 events { worker_connections 1024; }
