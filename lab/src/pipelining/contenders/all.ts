@@ -11,12 +11,13 @@ type HotlineClass = new (options: {
   connect: { timeout: number };
 }) => Dispatcher & { stats(): unknown };
 
-/** Every contender, by the name it has on command lines. */
+/** Every contender, by the name it has on command lines. All but the last two have four connections. */
 export const contenders: Readonly<Record<string, Contender>> = {
   none: {
     name: 'no pipelining',
     settings: 'undici Pool, 4 connections, one request at a time on each',
     isHttp2: false,
+    isPeer: true,
     hasQuota: false,
     open: async origin => ({
       dispatcher: new Pool(origin, { connections: CONNECTIONS, pipelining: 1, connect }),
@@ -27,6 +28,7 @@ export const contenders: Readonly<Record<string, Contender>> = {
     name: 'one for one',
     settings: 'pipelining as the study of 2008 found it, on four undici Clients',
     isHttp2: false,
+    isPeer: true,
     hasQuota: true,
     open: async (origin, quota) => ({ dispatcher: new OneForOne(origin, { quota }), blocking: false }),
   },
@@ -34,6 +36,7 @@ export const contenders: Readonly<Record<string, Contender>> = {
     name: 'ours',
     settings: 'Hotline of @hotlane/http, 4 connections',
     isHttp2: false,
+    isPeer: true,
     hasQuota: true,
     open: async (_origin, quota) => {
       const { Hotline } = (await import('@hotlane/http')) as { Hotline?: HotlineClass };
@@ -46,6 +49,7 @@ export const contenders: Readonly<Record<string, Contender>> = {
     name: 'undici Pool',
     settings: 'undici Pool, 4 connections, pipelining, otherwise as it comes',
     isHttp2: false,
+    isPeer: true,
     hasQuota: true,
     open: async (origin, quota) => ({
       dispatcher: new Pool(origin, { connections: CONNECTIONS, pipelining: quota, connect }),
@@ -56,16 +60,26 @@ export const contenders: Readonly<Record<string, Contender>> = {
     name: 'undici Pool, blocking: false',
     settings: 'undici Pool, 4 connections, pipelining, each request with blocking: false',
     isHttp2: false,
+    isPeer: true,
     hasQuota: true,
     open: async (origin, quota) => ({
       dispatcher: new Pool(origin, { connections: CONNECTIONS, pipelining: quota, connect }),
       blocking: false,
     }),
   },
+  'pool-as-is': {
+    name: 'undici Pool, as it comes',
+    settings: 'undici Pool without options: as many connections as requests, no pipelining',
+    isHttp2: false,
+    isPeer: false,
+    hasQuota: false,
+    open: async origin => ({ dispatcher: new Pool(origin, { connect }), blocking: undefined }),
+  },
   http2: {
     name: 'HTTP/2',
     settings: 'undici Client, one connection over TLS',
     isHttp2: true,
+    isPeer: false,
     hasQuota: false,
     open: async origin => ({
       dispatcher: new Client(origin, {

@@ -12,6 +12,8 @@ export interface Contender {
   readonly settings: string;
   /** It wants HTTP/2, over TLS. */
   readonly isHttp2: boolean;
+  /** HTTP/1.1 on four connections: what ours is compared with. */
+  readonly isPeer: boolean;
   /** What it does hangs on how many requests a connection may have outstanding. */
   readonly hasQuota: boolean;
   /**

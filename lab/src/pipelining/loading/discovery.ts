@@ -65,8 +65,7 @@ export class Discovery {
 
   #waitsForStyle(script: PageObject): boolean {
     return this.#page.objects.some(
-      ({ kind, path, atByte }) =>
-        kind === 'stylesheet' && atByte < script.atByte && !this.#arrived.has(path),
+      ({ kind, path, atByte }) => kind === 'stylesheet' && atByte < script.atByte && !this.#arrived.has(path),
     );
   }
 }

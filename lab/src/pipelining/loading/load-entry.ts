@@ -1,14 +1,18 @@
 import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import { contenders } from '../contenders/all.ts';
 import type { Page } from '../pages/page.ts';
 import { loadPage } from './load-page.ts';
 import { measureRate } from './measure-rate.ts';
 import type { Answer, Loaded, LoadTask, Rated, Task } from './messages.ts';
+import { warmUp } from './warm-up.ts';
 
 // The client's end: does what it is told, line by line, one at a time, and answers with a line for each. It ends when
 // its input does.
-const pages = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as readonly Page[];
+const manifest = process.argv[2] ?? '';
+const pages = JSON.parse(readFileSync(manifest, 'utf8')) as readonly Page[];
+await warmUp(pages[0]!, dirname(manifest));
 
 async function run(task: Task): Promise<Loaded | Rated> {
   const contender = contenders[task.contender];

@@ -36,4 +36,6 @@ export interface Rated {
   readonly perSecond: number;
 }
 
-export type Answer = { readonly ok: true; readonly result: unknown } | { readonly ok: false; readonly why: string };
+export type Answer =
+  | { readonly ok: true; readonly result: unknown }
+  | { readonly ok: false; readonly why: string };

@@ -33,7 +33,7 @@ export const agency: PageSource = {
     return (
       packageFile('startbootstrap-agency', 'dist/index.html')
         // The form's map is as large as all the rest; the choice of countries stands in its place.
-        .replace(/<section class="page-section" id="contact">[^]*?<\/section>/, '')
+        .replace(/<section class="page-section" id="contact">[\s\S]*?<\/section>/, '')
         .replace(
           '<footer class="footer py-4">',
           `<footer class="footer py-4"><ul class="list-inline">${choice}</ul>`,

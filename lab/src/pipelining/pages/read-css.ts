@@ -15,7 +15,7 @@ const PARTS = /::?(?:before|after|first-letter|first-line|marker|placeholder|-[\
 
 /** Finds imports, and which selectors bring images. Rules within `@media` count as others do. */
 export function readCss(css: string): ReadStylesheet {
-  const bare = css.replace(/\/\*[^]*?\*\//g, '');
+  const bare = css.replace(/\/\*[\s\S]*?\*\//g, '');
   const imports = [...bare.matchAll(/@import\s+(?:url\(\s*)?["']?([^"')\s;]+)/g)].map(match => match[1]!);
   const images: { selector: string; url: string }[] = [];
   for (const [, selector = '', body = ''] of bare.matchAll(/([^{}]*)\{([^{}]*)\}/g)) {
