@@ -1,5 +1,5 @@
 import { contenders } from './contenders/all.ts';
-import type { Mix } from './mixes.ts';
+import { type Mix, PLAIN } from './mixes.ts';
 import type { Profile } from './network/profiles.ts';
 import type { Page } from './pages/page.ts';
 
@@ -73,16 +73,30 @@ export interface Choice {
 /** The page with losses is loaded on these networks, plain and with the quota of the study only. */
 const LOSSY_PROFILES = ['edge-400', 'edge-700', 'lte'];
 export const STUDY_QUOTA = 4;
+/** Rounds of a setting that is loaded alone, for each round of the others. */
+const QUIET_ROUNDS = 5;
 
 /** All that is to be loaded, each group once in each round. */
 export function planGroups(choice: Choice): Group[] {
   return settingsOf(choice).flatMap(({ setting, contenders }) =>
-    Array.from({ length: setting.lossPercent > 0 ? choice.seeds : choice.rounds }, (_, round) => ({
+    Array.from({ length: roundsOf(setting, choice) }, (_, round) => ({
       setting,
       contenders,
       round,
     })),
   );
+}
+
+/**
+ * Whether loads take so little that what else the machine does shows: such settings are loaded alone, and more often.
+ */
+export function needsQuiet({ profile, mix }: Setting): boolean {
+  return profile === 'lan' && mix === PLAIN.name;
+}
+
+function roundsOf(setting: Setting, { rounds, seeds }: Choice): number {
+  if (setting.lossPercent > 0) return seeds;
+  return needsQuiet(setting) ? rounds * QUIET_ROUNDS : rounds;
 }
 
 function settingsOf(choice: Choice): Omit<Group, 'round'>[] {

@@ -8,7 +8,7 @@ import { createProgress } from '../harness/progress.ts';
 import { seededRandom, shuffled } from '../harness/random.ts';
 import { median } from '../harness/stats.ts';
 import { judgePipelining } from './bars.ts';
-import { type Group, planGroups, type Run, runKey, type Setting, STUDY_QUOTA } from './cells.ts';
+import { type Group, needsQuiet, planGroups, type Run, runKey, type Setting, STUDY_QUOTA } from './cells.ts';
 import { contenders, isThere } from './contenders/all.ts';
 import { CONNECTIONS } from './contenders/contender.ts';
 import { floorMs } from './floor.ts';
@@ -98,14 +98,27 @@ async function runOn(shelf: Shelf, options: Options): Promise<number> {
     appendFileSync(log, `${JSON.stringify(run)}\n`);
   };
 
-  const open = async (profile: Profile): Promise<Site> =>
-    Site.open({
+  const open = async (profile: Profile): Promise<Site> => {
+    const site = await Site.open({
       network: await openNetwork({ profile, lossPercent: 0, seed: 0 }),
       shelf,
       mixes: options.mixes.some(mix => mix.name === PLAIN.name) ? options.mixes : [PLAIN, ...options.mixes],
       server: options.server,
       http2,
     });
+    // The first load finds a cold server, which shows where a load takes little.
+    if (profile === PROFILES.lan) {
+      const setting = {
+        profile: profile.name,
+        page: shelf.pages[0]!.name,
+        mix: PLAIN.name,
+        lossPercent: 0,
+        quota: 1,
+      };
+      await site.load(setting, 'none', profile, LOAD_TIMEOUT_MS);
+    }
+    return site;
+  };
 
   const random = seededRandom(seed);
   const networks = Math.min(options.networks, groups.length);
@@ -126,21 +139,26 @@ async function runOn(shelf: Shelf, options: Options): Promise<number> {
     groups.reduce((sum, group) => sum + group.contenders.length, 0),
   );
   let count = 0;
-  await runStrands({
-    groups: inRounds(groups, random),
+  const work = (these: readonly Group[], atOnce: number) =>
+    runStrands({
+      groups: inRounds(these, random),
+      networks: atOnce,
+      open: name => open(profileOf(name)),
+      run: async (site, { setting, round, contenders: its }) => {
+        for (const contender of shuffled(its, random)) {
+          const what = `${setting.profile}, ${setting.page}, ${setting.mix}: ${contenders[contender]!.name}`;
+          progress.update(count++, what);
+          if (done.has(runKey({ setting, contender, round }))) continue;
+          record(await runOnce(site, setting, contender, round, seed));
+        }
+      },
+    });
+  const quiet = groups.filter(({ setting }) => needsQuiet(setting));
+  await work(quiet, 1);
+  await work(
+    groups.filter(group => !quiet.includes(group)),
     networks,
-    open: name => open(profileOf(name)),
-    run: async (site, { setting, round, contenders: its }) => {
-      for (const contender of shuffled(its, random)) {
-        progress.update(
-          count++,
-          `${setting.profile}, ${setting.page}, ${setting.mix}: ${contenders[contender]!.name}`,
-        );
-        if (done.has(runKey({ setting, contender, round }))) continue;
-        record(await runOnce(site, setting, contender, round, seed));
-      }
-    },
-  });
+  );
   progress.end();
 
   let rates: RateResult[] = [];

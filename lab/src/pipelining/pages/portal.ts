@@ -14,16 +14,17 @@ const IMPORTS = [
   'assets/skins/sam/progressbar.css',
   'assets/skins/sam/slider.css',
 ];
-const SCRIPTS = [
-  'yahoo-dom-event/yahoo-dom-event.js',
-  'animation/animation-min.js',
-  'element/element-min.js',
-  'tabview/tabview-min.js',
-  'cookie/cookie-min.js',
-  'json/json-min.js',
-];
-/** At the end of the body, where makers of libraries began to advise them to be. */
-const LATE_SCRIPTS = ['connection/connection-min.js', 'imageloader/imageloader-min.js'];
+/** Each stands behind what it is for, as makers of widgets advised; nothing behind it is found before it is there. */
+const scripts = {
+  head: ['yahoo-dom-event/yahoo-dom-event.js', 'cookie/cookie-min.js'],
+  widgets: ['animation/animation-min.js', 'element/element-min.js', 'tabview/tabview-min.js'],
+  stories: {
+    5: 'json/json-min.js',
+    10: 'connection/connection-min.js',
+    15: 'imageloader/imageloader-min.js',
+  },
+} as const;
+const script = (file: string) => `<script type="text/javascript" src="yui/${file}"></script>`;
 const PHOTOS = [
   'portfolio/1.jpg',
   'portfolio/3.jpg',
@@ -47,7 +48,7 @@ const GRAPHICS = [
 
 /**
  * The portal of a community as of 2008, as content management systems made them: stylesheets by `@import`, scripts
- * in the head, photographs and the graphics of its widgets. Its objects are found in waves.
+ * in the head and beside their widgets, photographs and the graphics of its widgets. Its objects are found in waves.
  */
 export const portal: PageSource = {
   name: 'portal',
@@ -65,8 +66,9 @@ export const portal: PageSource = {
       .slice(0, 18);
     const stories = news.map((text, i) => {
       const photo = PHOTOS[(i - 1) / 2];
+      const late = scripts.stories[i as keyof typeof scripts.stories];
       const graphic = GRAPHICS[i / 2];
-      return `<div class="node">${photo === undefined ? '' : `<img class="promo" src="photos/${photo}" alt=""/>`}${graphic === undefined ? '' : `<img src="${graphic}" alt=""/>`}${text}</div>`;
+      return `<div class="node">${photo === undefined ? '' : `<img class="promo" src="photos/${photo}" alt=""/>`}${graphic === undefined ? '' : `<img src="${graphic}" alt=""/>`}${text}</div>${late === undefined ? '' : script(late)}`;
     });
     return `<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "http://www.w3.org/TR/xhtml1/DTD/xhtml1-strict.dtd">
 <html xmlns="http://www.w3.org/1999/xhtml" xml:lang="en" lang="en">
@@ -76,7 +78,7 @@ export const portal: PageSource = {
 <style type="text/css" media="all">
 ${IMPORTS.map(file => `@import "yui/${file}";`).join('\n')}
 </style>
-${SCRIPTS.map(file => `<script type="text/javascript" src="yui/${file}"></script>`).join('\n')}
+${scripts.head.map(script).join('\n')}
 </head>
 <body class="yui-skin-sam">
 <div id="doc2"><div id="hd">
@@ -97,11 +99,11 @@ ${SCRIPTS.map(file => `<script type="text/javascript" src="yui/${file}"></script
 <div class="yui-carousel yui-carousel-horizontal"><div class="yui-carousel-nav"></div><ul><li class="yui-carousel-item-loading"></li></ul></div>
 <div class="yui-dt"><table><tr><th class="yui-dt-asc"><div class="yui-dt-liner"><span>Member</span></div></th><th class="yui-dt-desc"><div class="yui-dt-liner"><span>Points</span></div></th></tr></table></div>
 </div>
+${scripts.widgets.map(script).join('\n')}
 <div id="yui-main"><div class="yui-b">
 ${stories.join('\n')}
 </div></div></div>
 </div>
-${LATE_SCRIPTS.map(file => `<script type="text/javascript" src="yui/${file}"></script>`).join('\n')}
 </body>
 </html>
 `;
