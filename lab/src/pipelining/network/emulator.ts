@@ -147,10 +147,6 @@ export class Emulator {
     return this.#hello!;
   }
 
-  get pid(): number {
-    return this.#child.pid!;
-  }
-
   /** Resolves, and never rejects, when it has ended. */
   get ended(): Promise<void> {
     return this.#exit;

@@ -189,13 +189,19 @@ func (e *Emulator) buffer() []byte {
 	return buffer
 }
 
-// raisePriority has this thread go before all others, since whoever waits for a core delivers late; where that is not
-// allowed, before most.
-func raisePriority() {
+// A thread that goes before all others and takes much of a core is stopped by the kernel, for tens of milliseconds, so that
+// others are not starved. Above this rate it would be.
+const mostRealtimeKbit = 50_000
+
+// raisePriority has this thread go before others, since whoever waits for a core delivers late.
+func raisePriority(config Config) {
 	const roundRobin = 2
 	priority := int32(1)
-	_, _, code := syscall.Syscall(syscall.SYS_SCHED_SETSCHEDULER, 0, roundRobin, uintptr(unsafe.Pointer(&priority)))
-	if code != 0 {
-		_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, -20)
+	if config.Down.Kbit+config.Up.Kbit <= mostRealtimeKbit {
+		_, _, code := syscall.Syscall(syscall.SYS_SCHED_SETSCHEDULER, 0, roundRobin, uintptr(unsafe.Pointer(&priority)))
+		if code == 0 {
+			return
+		}
 	}
+	_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, -20)
 }

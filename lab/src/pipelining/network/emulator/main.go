@@ -63,7 +63,9 @@ func emulate(text string) error {
 	}
 	// Ctrl-C reaches the whole group; the parent decides what comes of it, and closes stdin.
 	signal.Ignore(syscall.SIGINT, syscall.SIGHUP)
-	debug.SetGCPercent(400)
+	// Who makes garbage has to help when it is collected, or waits for others that do. There is little: recordings that grow.
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(512 << 20)
 
 	client, err := openEnd(clientAddress, serverAddress, config)
 	if err != nil {
@@ -87,11 +89,11 @@ func emulate(text string) error {
 		endProcesses(client, server)
 		os.Exit(0)
 	}()
-	raisePriority()
+	raisePriority(config)
 	return emulator.run()
 }
 
-// enter becomes the command. It ends with the process that asked for it, even if that one is killed.
+// enter becomes the command. It ends with the thread that asked for it, even if that one's process is killed.
 func enter(parent, namespace string, command []string) error {
 	const prSetPdeathsig = 1
 	if _, _, code := syscall.RawSyscall(syscall.SYS_PRCTL, prSetPdeathsig, uintptr(syscall.SIGKILL), 0); code != 0 {

@@ -11,23 +11,31 @@ import (
 type Pcap struct {
 	chunk  []byte
 	chunks chan []byte
+	spare  chan []byte
 	done   chan error
 	began  time.Time
 }
 
-const chunkBytes = 256 << 10
+const (
+	chunkBytes = 256 << 10
+	mostChunks = 64
+)
 
 func createPcap(path string) (*Pcap, error) {
 	file, err := os.Create(path)
 	if err != nil {
 		return nil, err
 	}
-	p := &Pcap{chunks: make(chan []byte, 64), done: make(chan error, 1), began: time.Now()}
+	p := &Pcap{chunks: make(chan []byte, mostChunks), spare: make(chan []byte, mostChunks), done: make(chan error, 1), began: time.Now()}
 	go func() {
 		var failed error
 		for chunk := range p.chunks {
 			if failed == nil {
 				_, failed = file.Write(chunk)
+			}
+			select {
+			case p.spare <- chunk[:0]:
+			default:
 			}
 		}
 		if err := file.Close(); failed == nil {
@@ -59,7 +67,11 @@ func (p *Pcap) add(packet []byte, at time.Duration) {
 	p.chunk = append(p.chunk, packet...)
 	if len(p.chunk) >= chunkBytes {
 		p.chunks <- p.chunk
-		p.chunk = make([]byte, 0, chunkBytes+2*mtu)
+		select {
+		case p.chunk = <-p.spare:
+		default:
+			p.chunk = make([]byte, 0, chunkBytes+2*mtu)
+		}
 	}
 }
 
