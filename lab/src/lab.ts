@@ -1,9 +1,13 @@
 import { benchStudy } from './bench/study.ts';
 import { runCommand, UsageError } from './harness/cli.ts';
 import { runStudy } from './harness/run-study.ts';
+import { runPipelining } from './pipelining/study.ts';
 
 /** Every study, by the name it has on command lines: `npm run lab -- NAME`. */
-const studies = { bench: benchStudy };
+const studies: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
+  bench: async args => runStudy(await benchStudy(), args),
+  pipelining: runPipelining,
+};
 
 await runCommand(async () => {
   const [name, ...args] = process.argv.slice(2);
@@ -14,7 +18,7 @@ await runCommand(async () => {
     );
     return name === undefined ? 2 : 0;
   }
-  if (!Object.hasOwn(studies, name))
-    throw new UsageError(`There is no study \`${name}\`. Known are ${known}.`);
-  return runStudy(await studies[name as keyof typeof studies](), args);
+  const study = Object.hasOwn(studies, name) ? studies[name] : undefined;
+  if (study === undefined) throw new UsageError(`There is no study \`${name}\`. Known are ${known}.`);
+  return study(args);
 });

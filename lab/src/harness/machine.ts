@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { findPackageJSON } from 'node:module';
 import os from 'node:os';
-import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** Where and with what a run was made; printed with every table and written with every result. */
@@ -62,15 +62,9 @@ export function printableMachine(machine: Machine, command: string): string {
 }
 
 function installedVersion(name: string): string {
-  // Not every package exports its package.json, so it is looked up from the entry point upwards.
-  for (let folder = dirname(fileURLToPath(import.meta.resolve(name))); ; folder = dirname(folder)) {
-    const file = join(folder, 'package.json');
-    if (existsSync(file)) {
-      const manifest = JSON.parse(readFileSync(file, 'utf8')) as { name?: string; version?: string };
-      if (manifest.name === name) return manifest.version ?? 'unknown';
-    }
-    if (dirname(folder) === folder) return 'unknown';
-  }
+  const file = findPackageJSON(name, import.meta.url);
+  if (file === undefined) return 'unknown';
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version?: string }).version ?? 'unknown';
 }
 
 function git(...args: string[]): string | null {
