@@ -1,4 +1,4 @@
-/** `chaos-main.ts --from S --seeds N`: so many seeds from S on; `--subject pool|pool-7` shows how undici fares. */
+/** `chaos-main.ts --from S --seeds N`: so many seeds from S on; `--subject pool` shows how undici fares, `--keep-going` how often. */
 import { parseArgs } from 'node:util';
 import type { Dispatcher } from 'undici';
 import { addCounts, noCounts, report, runSeeds } from './kit/chaos.ts';

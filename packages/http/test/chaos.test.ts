@@ -7,7 +7,7 @@ import { chaosSubject } from './kit/subject.ts';
 leavesNothingBehind();
 
 const SEEDS = 300;
-const AT_ONCE = 16;
+const AT_ONCE = 24;
 
 function* upTo(count: number) {
   for (let seed = 1; seed <= count; seed++) yield seed;

@@ -5,6 +5,7 @@ import { type Dispatcher, Pool } from 'undici';
 import { BadServer } from './kit/bad-server.ts';
 import { report, runSeeds } from './kit/chaos.ts';
 import type { Rule } from './kit/chaos-rules.ts';
+import { forwarding } from './kit/forward.ts';
 import { leavesNothingBehind } from './kit/leftovers.ts';
 import { RequestParser } from './kit/request-parser.ts';
 import { POLICIES, type PolicyName, seededScript, told } from './kit/script.ts';
@@ -65,9 +66,10 @@ describe('the rules of the chaos', () => {
   it('find bodies from which a byte is missing', async () => {
     const leaky = (origin: string): Dispatcher =>
       onePerConnection(origin).compose(dispatch => (options, handler) => {
-        const onResponseData: Dispatcher.DispatchHandler['onResponseData'] = (controller, chunk) =>
-          handler.onResponseData?.(controller, chunk.subarray(1));
-        return dispatch(options, Object.assign(Object.create(handler), { onResponseData }));
+        const leaking = forwarding(handler, {
+          onResponseData: (controller, chunk) => handler.onResponseData?.(controller, chunk.subarray(1)),
+        });
+        return dispatch(options, leaking);
       });
     assert.ok((await rulesBroken(leaky, 'honest')).has('wrong-body'));
   });

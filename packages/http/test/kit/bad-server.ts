@@ -245,7 +245,8 @@ class Connection {
   #unasked(): void {
     this.log.spoiled = true;
     this.log.lied = true;
-    this.#socket.end(UNASKED);
+    // It does not close: that is for the client to do.
+    this.#socket.write(UNASKED);
   }
 }
 

@@ -11,13 +11,17 @@ function holdings(): string[] {
     .sort();
 }
 
-/** Call it first. */
-export function leavesNothingBehind(): void {
+/**
+ * Call it first.
+ * @param close ends what the whole file used, before it is looked what is left
+ */
+export function leavesNothingBehind(close: () => Promise<void> = async () => {}): void {
   let beforeAll: string[] = [];
   before(() => {
     beforeAll = holdings();
   });
   after(async () => {
+    await close();
     for (let tries = 0; tries < 100 && holdings().length > beforeAll.length; tries++) await sleep(20);
     assert.ok(holdings().length <= beforeAll.length, `left: ${holdings()}; before: ${beforeAll}`);
   });
