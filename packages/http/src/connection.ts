@@ -10,7 +10,7 @@ import {
   NOWHERE,
   type Outcomes,
 } from 'hotlane/lanes';
-import type { Client } from 'undici';
+import { type Client, errors } from 'undici';
 import { Attempt, type AttemptOwner } from './attempt.ts';
 import type { Exchange, Fields } from './exchange.ts';
 import type { Link } from './link.ts';
@@ -29,6 +29,8 @@ export interface ConnectionHost extends Outcomes {
   backlogMs(): number;
   /** After so long without a request the connection may go, in milliseconds. */
   readonly idleMs: number;
+  /** A body of more bytes than this fails. */
+  readonly maxResponseBytes: number;
   /** There may be room where there was none. */
   onRoom(): void;
   /** Exchanges that go elsewhere. */
@@ -409,6 +411,9 @@ export class Connection implements Lane, AttemptOwner {
       attempt.bodyAt = clock.now();
       attempt.receivedAtBody = link.received;
     }
+    if (attempt.bytes > this.#host.maxResponseBytes) {
+      attempt.exchange.abort(new errors.ResponseExceededMaxSizeError());
+    }
     attempt.exchange.onData(chunk);
     if (attempt.exchange.heldBytes <= MOST_HELD_BYTES) return;
     attempt.client!.pause();
@@ -517,7 +522,7 @@ export class Connection implements Lane, AttemptOwner {
     const attempt = this.#attempts.find(({ exchange }) => exchange === call);
     if (attempt === undefined) return;
     if (this.#isH2) attempt.client!.abort(reason as Error);
-    else if (attempt.exchange.isUploading) this.#giveUp();
+    else if (attempt.exchange.isUploading) this.end(undefined);
     else {
       attempt.client!.resume();
       this.#reviewDropped();
@@ -535,12 +540,15 @@ export class Connection implements Lane, AttemptOwner {
     const { link } = this.#host;
     const left = head.length < 0 || link.rate === 0 ? 0 : (head.length - head.bytes) / link.rate;
     const worthMs = Math.max(link.moveMs, LEAST_DROP_MS);
-    if (left > worthMs) this.#giveUp();
-    else this.#timer = clock.setTimer(worthMs, () => this.#giveUp());
+    if (left > worthMs) this.end(undefined);
+    else this.#timer = clock.setTimer(worthMs, () => this.#giveUpUnlessHere(head));
   }
 
-  #giveUp(): void {
-    this.end(undefined);
+  /** On a busy thread the response may be here, and not read yet: reading comes after timers. */
+  #giveUpUnlessHere(head: Attempt): void {
+    setImmediate(() => {
+      if (this.#attempts[0] === head) this.end(undefined);
+    });
   }
 
   // ---- pauses ---------------------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ export class Hotline extends Dispatcher implements OriginOwner {
   readonly #eventSource: HotlineOptions['eventSource'];
   #closing: Promise<null> | null = null;
   #destroying: Promise<null> | null = null;
+  #isEnded = false;
 
   /**
    * @param origin for requests that name none, like `'http://localhost:3000'`
@@ -60,6 +61,15 @@ export class Hotline extends Dispatcher implements OriginOwner {
     this.#eventSource = options.eventSource;
     this.#knowledge = new Knowledge(this.#options.maxDepth);
     this.#knowledge.import(this.#options.trust);
+    // What `compose` returns is a proxy, on which methods would be called.
+    for (const name of ['close', 'destroy', 'stats', 'trust'] as const) {
+      Object.defineProperty(this, name, { value: this[name].bind(this) });
+    }
+  }
+
+  /** Where requests go that name no origin; null where each must name one. */
+  get origin(): string | null {
+    return this.#origin;
   }
 
   get closed(): boolean {
@@ -67,7 +77,7 @@ export class Hotline extends Dispatcher implements OriginOwner {
   }
 
   get destroyed(): boolean {
-    return this.#destroying !== null;
+    return this.#destroying !== null || this.#isEnded;
   }
 
   /** What undici's `WebSocket` and `EventSource` look for in their dispatcher. */
@@ -103,7 +113,7 @@ export class Hotline extends Dispatcher implements OriginOwner {
     ...interceptors: (Dispatcher.DispatchInterceptor | Dispatcher.DispatchInterceptor[])[]
   ): Dispatcher.ComposedDispatcher {
     const all = interceptors.flat();
-    const origin = this.#origin;
+    const { origin } = this;
     if (origin === null) return super.compose(all);
     return super.compose([
       ...all,
@@ -135,7 +145,10 @@ export class Hotline extends Dispatcher implements OriginOwner {
     if (this.destroyed && this.#closing === null) {
       return answer(Promise.reject(new errors.ClientDestroyedError()), callback);
     }
-    this.#closing ??= Promise.all([...this.#origins.values()].map(origin => origin.close())).then(() => null);
+    this.#closing ??= Promise.all([...this.#origins.values()].map(origin => origin.close())).then(() => {
+      this.#isEnded = true;
+      return null;
+    });
     return answer(this.#closing, callback);
   }
 

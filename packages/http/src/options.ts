@@ -37,6 +37,7 @@ export interface ResolvedOptions {
   readonly keepAliveTimeout: number;
   readonly keepAliveMaxTimeout: number;
   readonly maxRequestsPerClient: number;
+  readonly maxResponseBytes: number;
   /** What each connection's client is given. */
   readonly client: Client.Options;
 }
@@ -59,7 +60,7 @@ export function resolveOptions(options: HotlineOptions): ResolvedOptions {
   const { connections, maxDepth, maxQueue, trust, ...undici } = options;
   const { connect, connectTimeout, maxCachedSessions, allowH2, socketPath, localAddress } = undici;
   const { autoSelectFamily, autoSelectFamilyAttemptTimeout } = undici;
-  const { maxRequestsPerClient, keepAliveTimeout, keepAliveMaxTimeout, ...client } = undici;
+  const { maxRequestsPerClient, maxResponseSize, keepAliveTimeout, keepAliveMaxTimeout, ...client } = undici;
   const families = { autoSelectFamily, autoSelectFamilyAttemptTimeout };
   return {
     connections: count('connections', connections, DEFAULT_CONNECTIONS),
@@ -80,6 +81,8 @@ export function resolveOptions(options: HotlineOptions): ResolvedOptions {
     localAddress: localAddress ?? null,
     keepAliveTimeout: keepAliveTimeout ?? KEEP_ALIVE_MS,
     keepAliveMaxTimeout: keepAliveMaxTimeout ?? LONGEST_KEEP_ALIVE_MS,
+    maxResponseBytes:
+      maxResponseSize === undefined || maxResponseSize < 0 ? Number.POSITIVE_INFINITY : maxResponseSize,
     maxRequestsPerClient: maxRequestsPerClient || Number.POSITIVE_INFINITY,
     client: { ...client, keepAliveTimeout, keepAliveMaxTimeout },
   };

@@ -266,6 +266,10 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
     return this.#options.keepAliveTimeout;
   }
 
+  get maxResponseBytes(): number {
+    return this.#options.maxResponseBytes;
+  }
+
   // ---- connections ----------------------------------------------------------------------------------------
 
   connect(onDone: (error: Error | null, socket?: Socket | null) => void): void {

@@ -51,6 +51,7 @@ function open(outcomes: Outcomes, depth: number): LaneRig {
     isTrial: () => true,
     backlogMs: () => 0,
     idleMs: 10_000,
+    maxResponseBytes: Number.POSITIVE_INFINITY,
     onRoom() {},
     requeue() {},
     settle: (call, failed, value, lane) => outcomes.settle(call, failed, value, lane),
