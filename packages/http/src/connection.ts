@@ -125,6 +125,11 @@ export class Connection implements Lane, AttemptOwner {
     return this.#attempts.length === 0 && this.#next === null;
   }
 
+  /** It has had a request. */
+  get wasUsed(): boolean {
+    return this.#client !== null;
+  }
+
   get wasUp(): boolean {
     return this.#socket !== null;
   }
@@ -350,11 +355,12 @@ export class Connection implements Lane, AttemptOwner {
     attempt.sentAt = clock.now();
     attempt.receivedAtSent = this.#host.link.received;
     if (this.#isH2) return;
+    // The first of a burst goes at once: on a thin line a whole segment takes its time, and the server can begin meanwhile.
+    if (attempt !== this.#attempts[0]) this.#cork();
     if (this.#attempts.length > 1) for (const each of this.#attempts) each.wasPipelined = true;
-    this.#cork();
   }
 
-  /** What is sent until the program's other work of this moment is done goes out together. */
+  /** What is sent behind others until the program's other work of this moment is done goes out together. */
   #cork(): void {
     if (this.#isCorked) return;
     this.#isCorked = true;

@@ -5,6 +5,7 @@ import type { Dispatcher } from 'undici';
 import { errors } from 'undici';
 import { isLegacy, LegacyAdapter, type LegacyHandler } from './legacy.ts';
 import { type Manner, mannerOf, type RequestOptions, wireOptions } from './request.ts';
+import { urgencyOf } from './urgency.ts';
 
 export type Handler = Dispatcher.DispatchHandler | LegacyHandler;
 /** Header fields or trailers: as an object, and as they came. */
@@ -64,7 +65,7 @@ export class Exchange extends Call {
     this.#handler = isLegacy(handler) ? new LegacyAdapter(handler) : handler;
     this.manner = mannerOf(options);
     this.wire = wireOptions(options, this.manner);
-    this.priority = options.priority ?? 0;
+    this.priority = options.priority ?? urgencyOf(options.headers);
     this.#controller = new Controller(this);
     this.isUploading = options.body != null && !this.manner.repeatable;
     if (isStream(options.body)) this.#watch(options.body);

@@ -6,6 +6,7 @@ import { type HotlineOptions, type ResolvedOptions, resolveOptions } from './opt
 import { Origin, type OriginOwner, type OriginStats } from './origin.ts';
 import type { RequestOptions } from './request.ts';
 import type { TrustRecord, TrustState } from './trust.ts';
+import { field } from './urgency.ts';
 
 /** What a Hotline knows of one origin. All times are in milliseconds. */
 export interface HotlineStats extends OriginStats {
@@ -18,6 +19,9 @@ export interface HotlineStats extends OriginStats {
   /** What the link carries, in bytes a second; 0 while nothing is known. */
   readonly bytesPerSecond: number;
 }
+
+/** How often connections are made ahead although that was of little use lately. */
+const AHEAD_TRIED = 1 / 32;
 
 type Callback = (error: Error | null, data: null) => void;
 
@@ -43,6 +47,8 @@ export class Hotline extends Dispatcher implements OriginOwner {
   #closing: Promise<null> | null = null;
   #destroying: Promise<null> | null = null;
   #isEnded = false;
+  /** Of the connections that were made ahead of requests, the part that was used lately. */
+  #aheadUse = 1;
 
   /**
    * @param origin for requests that name none, like `'http://localhost:3000'`
@@ -215,6 +221,14 @@ export class Hotline extends Dispatcher implements OriginOwner {
     this.#emit('connectionError', name, [this], cause);
   }
 
+  makesAhead(): boolean {
+    return this.#aheadUse >= 0.5 || Math.random() < AHEAD_TRIED;
+  }
+
+  onMadeAhead(wasUsed: boolean): void {
+    this.#aheadUse += (Number(wasUsed) - this.#aheadUse) / 8;
+  }
+
   onDrain({ name }: Origin): void {
     this.#emit('drain', name);
   }
@@ -257,26 +271,8 @@ function servernameOf({
   headers,
 }: RequestOptions & { servername?: string | null }): string | null {
   if (servername) return servername;
-  const host = hostOf(headers);
+  const host = field(headers, 'host');
   return host === null ? null : host.replace(/:\d+$/, '');
-}
-
-function hostOf(headers: RequestOptions['headers']): string | null {
-  if (headers == null) return null;
-  if (Array.isArray(headers)) {
-    for (let i = 0; i < headers.length; i += 2) {
-      if (String(headers[i]).toLowerCase() === 'host') return String(headers[i + 1]);
-    }
-    return null;
-  }
-  const isIterable = Symbol.iterator in headers;
-  // One that can be read once only is left for the request.
-  if (isIterable && (headers[Symbol.iterator]() as unknown) === headers) return null;
-  const pairs = isIterable ? headers : Object.entries(headers);
-  for (const [name, value] of pairs as Iterable<[string, unknown]>) {
-    if (name.toLowerCase() === 'host') return String(value);
-  }
-  return null;
 }
 
 function checkHandler(handler: unknown): void {

@@ -20,7 +20,10 @@ import { Exchange, type ExchangeOwner, type Fields, type Handler } from './excha
 import type { Known } from './known.ts';
 import type { ResolvedOptions } from './options.ts';
 import type { RequestOptions } from './request.ts';
+import { wantsDocument } from './urgency.ts';
 
+/** So many connections are made for a page at first: as browsers of 2008 had them to an origin. */
+const AHEAD = 4;
 /** While nothing is known of an origin, so many connections are made at the most. */
 const FIRST_CONNECTIONS = 6;
 /** An exchange is given up whose connections were lost so often before it was sent. */
@@ -49,6 +52,10 @@ export interface OriginStats {
 
 /** Who looks on at an origin, and keeps what is learned of it. */
 export interface OriginOwner {
+  /** Whether connections that are made ahead of requests have been of use. */
+  makesAhead(): boolean;
+  /** A connection that was made ahead of requests has been of use, or has not. */
+  onMadeAhead(wasUsed: boolean): void;
   onConnect(origin: Origin): void;
   onDisconnect(origin: Origin, cause: unknown): void;
   onConnectError(origin: Origin, cause: unknown): void;
@@ -74,6 +81,9 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
   #trial: Connection | null = null;
   /** Exchanges that were accepted, and are not both settled and free of their connections; those of them that go alone. */
   #live = 0;
+  /** Requests that are expected, while connections for them are made; and the connections, with one more for the first. */
+  #ahead = 0;
+  readonly #madeAhead = new Set<Connection>();
   #solos = 0;
   #done = 0;
   #failed = 0;
@@ -121,9 +131,19 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
       return true;
     }
     this.#scheduler.submit(exchange);
+    if (this.#fleet.lanes.length === 0 && wantsDocument(options.headers) && this.#owner.makesAhead())
+      this.#lookAhead();
     if (this.demand() > this.#fleet.growAbove) this.#fleet.grow();
     this.#wasFull ||= this.#scheduler.waiting > 0;
     return this.#scheduler.waiting === 0;
+  }
+
+  /** A page is asked for, and what belongs to it will be: the connections for that are made with the first. */
+  #lookAhead(): void {
+    this.#ahead = Math.min(AHEAD, this.#options.connections) - 1;
+    this.#fleet.grow();
+    this.#ahead = 0;
+    for (const connection of this.#connections) this.#madeAhead.add(connection);
   }
 
   stats(): OriginStats {
@@ -332,7 +352,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
   }
 
   demand(): number {
-    return this.#live + this.#solos * (this.#usualDepth() - 1);
+    return this.#live + this.#ahead * this.#usualDepth() + this.#solos * (this.#usualDepth() - 1);
   }
 
   finishedCalls(): number {
@@ -380,6 +400,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
     this.#connections.delete(connection);
     if (this.#trial === connection) this.#trial = null;
     this.#scheduler.removeOutlet(lane);
+    if (this.#madeAhead.delete(connection)) this.#owner.onMadeAhead(connection.wasUsed);
     if (connection.wasUp) this.#owner.onDisconnect(this, lane.cause);
     const again: Exchange[] = [];
     for (const exchange of started as readonly Exchange[]) {
