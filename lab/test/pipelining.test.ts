@@ -371,11 +371,13 @@ describe('figures', () => {
       lossPercents: [0, 2],
       rounds: 2,
       seeds: 5,
+      quietRounds: 5,
+      inTurn: 6,
     });
     const count = (wanted: (one: (typeof groups)[number]) => boolean) => groups.filter(wanted).length;
     assert.equal(
       count(({ setting: one }) => one.lossPercent === 0),
-      2 * 2 * 2,
+      2 * (2 + 5),
     );
     assert.equal(
       count(({ setting: one }) => one.lossPercent === 2),

@@ -283,6 +283,14 @@ function conclude({
     const headerBytes = heads.length > 0 ? median(heads) : page.objects.length * HEADER_BYTES;
     return floorMs(profileOf(setting.profile), pageBytes(page) + headerBytes);
   };
+  const place = ({ profile, page, mix, lossPercent, quota }: Setting) => [
+    lossPercent,
+    options.profiles.findIndex(one => one.name === profile),
+    shelf.pages.findIndex(one => one.name === page),
+    options.mixes.findIndex(one => one.name === mix),
+    quota,
+  ];
+  const inOrder = [...runs].sort((a, b) => compare(place(a.setting), place(b.setting)));
   const known = new Set([...runs, ...rates].map(({ contender }) => contender));
   return {
     schema: 'hotlane-pipelining-1',
@@ -308,7 +316,7 @@ function conclude({
         known.has(key) ? [[key, { name, settings }]] : [],
       ),
     ),
-    cells: summariseCells(runs, floor),
+    cells: summariseCells(inOrder, floor),
     rates,
     sideBySide,
     bars: judgePipelining({
@@ -318,8 +326,13 @@ function conclude({
       exhausts: ({ page, quota }) => exhausts(pageOf(page), CONNECTIONS, quota),
       isPeer: name => contenders[name]!.isPeer,
     }),
-    pictures: choosePictures(runs, DRAWN),
+    pictures: choosePictures(inOrder, DRAWN),
   };
+}
+
+function compare(a: readonly number[], b: readonly number[]): number {
+  const at = a.findIndex((value, i) => value !== b[i]);
+  return at === -1 ? 0 : a[at]! - b[at]!;
 }
 
 function settingsOf({ downKbit, upKbit, rttMs, initcwnd, congestion }: Profile): string {
