@@ -78,7 +78,7 @@ const EVERYTHING: Defaults = {
   pages: Object.keys(pages),
   mixes: Object.keys(mixes),
   // One that takes as many connections as it likes is measured by its requests per second only.
-  contenders: Object.keys(contenders).filter(name => contenders[name]!.isPeer || contenders[name]!.isHttp2),
+  contenders: Object.keys(contenders).filter(name => name !== 'pool-as-is'),
   quotas: [2, 4, 8, 16],
   lossPercents: [0, 0.5, 2],
   rounds: 3,
