@@ -32,7 +32,7 @@ let folder: string;
 let shelf: Shelf;
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'hotlane-pipelining-'));
-  shelf = fillShelf(join(folder, 'root'), ['wiki', 'portal', 'agency']);
+  shelf = fillShelf(folder, ['wiki', 'portal', 'agency']);
 });
 after(() => rm(folder, { recursive: true }));
 
@@ -156,7 +156,7 @@ describe('discovery', () => {
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const { dispatcher, blocking } = await contenders['pool-free']!.open(origin, 4);
+    const { dispatcher, blocking } = await contenders['pool-free']!.open!(origin, 4);
     const { objects, loadMs } = await loadPage({ page, origin, dispatcher, blocking });
     await dispatcher.close();
     server.close();
@@ -174,7 +174,7 @@ describe('discovery', () => {
     const server = createHttpServer((_, response) => response.end('other')).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const { dispatcher, blocking } = await contenders.none!.open(origin, 1);
+    const { dispatcher, blocking } = await contenders.none!.open!(origin, 1);
     await assert.rejects(
       loadPage({ page: pageOf('wiki'), origin, dispatcher, blocking }),
       /index\.html came as 5 bytes/,
@@ -371,11 +371,13 @@ describe('figures', () => {
       lossPercents: [0, 2],
       rounds: 2,
       seeds: 5,
+      quietRounds: 5,
+      inTurn: 6,
     });
     const count = (wanted: (one: (typeof groups)[number]) => boolean) => groups.filter(wanted).length;
     assert.equal(
       count(({ setting: one }) => one.lossPercent === 0),
-      2 * 2 * 2,
+      2 * (2 + 5),
     );
     assert.equal(
       count(({ setting: one }) => one.lossPercent === 2),
@@ -420,7 +422,9 @@ describe('the study', () => {
     for (const { contender, figures, failures } of results.cells) {
       assert.deepEqual(failures, [], contender);
       if (able !== true) continue;
-      assert.equal(figures.connections.median, contender === 'http2' ? 1 : 4, contender);
+      const connections = figures.connections.median;
+      if (contender === 'chromium') assert.ok(connections >= 4, contender);
+      else assert.equal(connections, contender === 'http2' ? 1 : 4, contender);
       assert.ok(figures.packetsDown.median > 150, contender);
     }
     for (const file of ['report.html', 'table.txt']) {

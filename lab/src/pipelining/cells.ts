@@ -66,25 +66,30 @@ export interface Choice {
   readonly contenders: readonly string[];
   readonly lossPercents: readonly number[];
   readonly rounds: number;
+  /** Rounds of a setting that is loaded alone. */
+  readonly quietRounds: number;
   /** Rounds of a setting with loss. */
   readonly seeds: number;
+  /** Contenders that are loaded one after the other on one network; the others of a setting have another. */
+  readonly inTurn: number;
 }
 
 /** The page with losses is loaded on these networks, plain and with the quota of the study only. */
 const LOSSY_PROFILES = ['edge-400', 'edge-700', 'lte'];
 export const STUDY_QUOTA = 4;
-/** Rounds of a setting that is loaded alone, for each round of the others. */
-const QUIET_ROUNDS = 5;
 
 /** All that is to be loaded, each group once in each round. */
 export function planGroups(choice: Choice): Group[] {
-  return settingsOf(choice).flatMap(({ setting, contenders }) =>
-    Array.from({ length: roundsOf(setting, choice) }, (_, round) => ({
-      setting,
-      contenders,
-      round,
-    })),
-  );
+  return settingsOf(choice).flatMap(({ setting, contenders }) => {
+    const inTurn = Math.min(contenders.length, needsQuiet(setting) ? contenders.length : choice.inTurn);
+    return Array.from({ length: roundsOf(setting, choice) }, (_, round) =>
+      Array.from({ length: Math.ceil(contenders.length / inTurn) }, (_, part) => ({
+        setting,
+        contenders: contenders.slice(part * inTurn, (part + 1) * inTurn),
+        round,
+      })),
+    ).flat();
+  });
 }
 
 /**
@@ -94,9 +99,9 @@ export function needsQuiet({ profile, mix }: Setting): boolean {
   return profile === 'lan' && mix === PLAIN.name;
 }
 
-function roundsOf(setting: Setting, { rounds, seeds }: Choice): number {
+function roundsOf(setting: Setting, { rounds, quietRounds, seeds }: Choice): number {
   if (setting.lossPercent > 0) return seeds;
-  return needsQuiet(setting) ? rounds * QUIET_ROUNDS : rounds;
+  return needsQuiet(setting) ? quietRounds : rounds;
 }
 
 function settingsOf(choice: Choice): Omit<Group, 'round'>[] {

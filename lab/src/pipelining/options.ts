@@ -19,9 +19,13 @@ export interface Options {
   readonly quotas: readonly number[];
   readonly lossPercents: readonly number[];
   readonly rounds: number;
+  /** Rounds of what takes a tenth of a second. */
+  readonly quietRounds: number;
   readonly seeds: number;
   /** Networks that are in use at once. */
   readonly networks: number;
+  /** Contenders that are loaded one after the other on one network. */
+  readonly inTurn: number;
   readonly server: ServerKind;
   readonly seed: number;
   readonly out: string;
@@ -74,7 +78,7 @@ const EVERYTHING: Defaults = {
   pages: Object.keys(pages),
   mixes: Object.keys(mixes),
   // One that takes as many connections as it likes is measured by its requests per second only.
-  contenders: Object.keys(contenders).filter(name => contenders[name]!.isPeer || contenders[name]!.isHttp2),
+  contenders: Object.keys(contenders).filter(name => name !== 'pool-as-is'),
   quotas: [2, 4, 8, 16],
   lossPercents: [0, 0.5, 2],
   rounds: 3,
@@ -127,6 +131,7 @@ export function readOptions(args: readonly string[]): Options | null {
   const server = given.get('server')?.[0] ?? 'nginx';
   if (server !== 'nginx' && server !== 'node')
     throw new UsageError(`\`--server\`: expected nginx or node, got \`${server}\`.`);
+  const rounds = wholeNumber(given, 'rounds', 1, 1000) ?? defaults.rounds;
   const profiles = names(given, 'profile', Object.keys(PROFILES), defaults.profiles);
   return {
     mode,
@@ -136,9 +141,12 @@ export function readOptions(args: readonly string[]): Options | null {
     contenders: names(given, 'contender', Object.keys(contenders), defaults.contenders),
     quotas: numbers(given, 'quota', 1, 1000, defaults.quotas),
     lossPercents: numbers(given, 'loss', 0, 50, defaults.lossPercents),
-    rounds: wholeNumber(given, 'rounds', 1, 1000) ?? defaults.rounds,
+    rounds,
+    quietRounds: mode === 'smoke' ? rounds : rounds * 5,
     seeds: wholeNumber(given, 'seeds', 1, 10_000) ?? 20,
     networks: wholeNumber(given, 'networks', 1, 64) ?? defaults.networks,
+    // Two and two side by side: otherwise it would take longer than it may.
+    inTurn: mode === 'quick' ? 2 : Number.POSITIVE_INFINITY,
     server,
     seed: wholeNumber(given, 'seed', 0, 2 ** 31) ?? freshSeed(),
     out: given.get('out')?.[0] ?? join(repository, 'lab/out/pipelining'),

@@ -1,6 +1,6 @@
 import { shuffled } from '../harness/random.ts';
 import { type Summary, summarise } from '../harness/stats.ts';
-import { contenders, isThere } from './contenders/all.ts';
+import { contenders, whyMissing } from './contenders/all.ts';
 import { openLoopback } from './loopback.ts';
 import { PLAIN } from './mixes.ts';
 import type { Network } from './network/network.ts';
@@ -38,7 +38,7 @@ const QUOTA = 16;
 export async function measureRates(options: RateOptions): Promise<RateResult[]> {
   const { shelf, server, rounds, windows, windowMs, random, openLan, onStart } = options;
   const there: string[] = [];
-  for (const name of CONTENDERS) if (await isThere(contenders[name]!)) there.push(name);
+  for (const name of CONTENDERS) if ((await whyMissing(contenders[name]!)) === null) there.push(name);
   const results: RateResult[] = [];
   for (const [over, open] of [
     ['LAN', openLan],

@@ -6,11 +6,12 @@ import { RATE_BYTES, RATE_PATH } from './rates.ts';
 import type { Shelf } from './site.ts';
 
 /** Builds pages in a folder, and writes down what they consist of. */
-export function fillShelf(root: string, names: readonly string[]): Shelf {
+export function fillShelf(folder: string, names: readonly string[]): Shelf {
+  const root = join(folder, 'pages');
   const built = names.map(name => buildPage(pages[name]!, root));
   mkdirSync(join(root, 'bytes'), { recursive: true });
   writeFileSync(join(root, RATE_PATH), Buffer.alloc(RATE_BYTES, 'x'));
   const manifest = join(root, 'pages.json');
   writeFileSync(manifest, JSON.stringify(built));
-  return { root, manifest, pages: built };
+  return { folder, root, manifest, pages: built };
 }

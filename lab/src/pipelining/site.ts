@@ -10,6 +10,8 @@ import { type Server, type ServerKind, startServer } from './server/start-server
 
 /** The pages as they lie on the disk, for the server to show. */
 export interface Shelf {
+  /** Where servers have files of their own. */
+  readonly folder: string;
   readonly root: string;
   readonly manifest: string;
   readonly pages: readonly Page[];
@@ -47,6 +49,7 @@ export class Site implements AsyncDisposable {
       const server = await startServer(network, {
         kind,
         root: shelf.root,
+        folder: shelf.folder,
         pages: shelf.pages,
         mixes,
         http2,

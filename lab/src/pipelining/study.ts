@@ -1,6 +1,6 @@
-import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { UsageError } from '../harness/cli.ts';
 import { describeCommand, describeMachine, printableMachine } from '../harness/machine.ts';
@@ -9,7 +9,7 @@ import { seededRandom, shuffled } from '../harness/random.ts';
 import { median } from '../harness/stats.ts';
 import { judgePipelining } from './bars.ts';
 import { type Group, needsQuiet, planGroups, type Run, runKey, type Setting, STUDY_QUOTA } from './cells.ts';
-import { contenders, isThere } from './contenders/all.ts';
+import { contenders, whyMissing } from './contenders/all.ts';
 import { CONNECTIONS } from './contenders/contender.ts';
 import { floorMs } from './floor.ts';
 import { PLAIN } from './mixes.ts';
@@ -49,11 +49,18 @@ export async function runPipelining(args: readonly string[]): Promise<number> {
     throw new UsageError(
       'There is no nginx here; Debian has it as nginx-light. `--server node` does without.',
     );
-  const root = await mkdtemp(join(tmpdir(), 'hotlane-pages-'));
+  const folder = await mkdtemp(join(tmpdir(), 'hotlane-pipelining-'));
+  // Processes end with this one; files would stay.
+  const leave = (signal: NodeJS.Signals) => {
+    rmSync(folder, { recursive: true, force: true });
+    process.exit(128 + constants.signals[signal]);
+  };
+  process.once('SIGINT', leave).once('SIGTERM', leave);
   try {
-    return await runOn(fillShelf(root, options.pages), options);
+    return await runOn(fillShelf(folder, options.pages), options);
   } finally {
-    await rm(root, { recursive: true, force: true });
+    process.off('SIGINT', leave).off('SIGTERM', leave);
+    await rm(folder, { recursive: true, force: true });
   }
 }
 
@@ -77,8 +84,10 @@ async function runOn(shelf: Shelf, options: Options): Promise<number> {
   const http2 = options.server === 'nginx' && hasOpenssl();
   const who: string[] = [];
   for (const name of options.contenders) {
-    if ((!contenders[name]!.isHttp2 || http2) && (await isThere(contenders[name]!))) who.push(name);
-    else process.stderr.write(`${contenders[name]!.name} cannot be had here and is left out.\n`);
+    const { isHttp2 } = contenders[name]!;
+    const why = isHttp2 && !http2 ? 'it takes nginx and openssl' : await whyMissing(contenders[name]!);
+    if (why === null) who.push(name);
+    else process.stderr.write(`${contenders[name]!.name} is left out: ${why}\n`);
   }
 
   const choice = { ...options, pages: shelf.pages, contenders: who };
@@ -277,12 +286,22 @@ function conclude({
   const pageOf = (name: string) => shelf.pages.find(page => page.name === name)!;
   const floor = (setting: Setting) => {
     const heads = runs.flatMap(run =>
-      run.setting.page === setting.page ? (run.figures?.headerBytes ?? []) : [],
+      run.setting.page === setting.page && contenders[run.contender]!.isPeer
+        ? (run.figures?.headerBytes ?? [])
+        : [],
     );
     const page = pageOf(setting.page);
     const headerBytes = heads.length > 0 ? median(heads) : page.objects.length * HEADER_BYTES;
     return floorMs(profileOf(setting.profile), pageBytes(page) + headerBytes);
   };
+  const place = ({ profile, page, mix, lossPercent, quota }: Setting) => [
+    lossPercent,
+    options.profiles.findIndex(one => one.name === profile),
+    shelf.pages.findIndex(one => one.name === page),
+    options.mixes.findIndex(one => one.name === mix),
+    quota,
+  ];
+  const inOrder = [...runs].sort((a, b) => compare(place(a.setting), place(b.setting)));
   const known = new Set([...runs, ...rates].map(({ contender }) => contender));
   return {
     schema: 'hotlane-pipelining-1',
@@ -308,7 +327,7 @@ function conclude({
         known.has(key) ? [[key, { name, settings }]] : [],
       ),
     ),
-    cells: summariseCells(runs, floor),
+    cells: summariseCells(inOrder, floor),
     rates,
     sideBySide,
     bars: judgePipelining({
@@ -318,8 +337,13 @@ function conclude({
       exhausts: ({ page, quota }) => exhausts(pageOf(page), CONNECTIONS, quota),
       isPeer: name => contenders[name]!.isPeer,
     }),
-    pictures: choosePictures(runs, DRAWN),
+    pictures: choosePictures(inOrder, DRAWN),
   };
+}
+
+function compare(a: readonly number[], b: readonly number[]): number {
+  const at = a.findIndex((value, i) => value !== b[i]);
+  return at === -1 ? 0 : a[at]! - b[at]!;
 }
 
 function settingsOf({ downKbit, upKbit, rttMs, initcwnd, congestion }: Profile): string {

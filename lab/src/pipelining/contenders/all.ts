@@ -1,4 +1,5 @@
 import { Client, type Dispatcher, Pool } from 'undici';
+import { hasBrowser } from '../loading/browser.ts';
 import { CONNECT_TIMEOUT_MS, CONNECTIONS, type Contender } from './contender.ts';
 import { OneForOne } from './one-for-one.ts';
 
@@ -11,7 +12,7 @@ type HotlineClass = new (options: {
   connect: { timeout: number };
 }) => Dispatcher & { stats(): unknown };
 
-/** Every contender, by the name it has on command lines. All but the last two have four connections. */
+/** Every contender, by the name it has on command lines. All but the last three have four connections. */
 export const contenders: Readonly<Record<string, Contender>> = {
   none: {
     name: 'no pipelining',
@@ -90,15 +91,24 @@ export const contenders: Readonly<Record<string, Contender>> = {
       blocking: undefined,
     }),
   },
+  chromium: {
+    name: 'Chromium',
+    settings: 'a real browser of today: six connections, no pipelining; it runs scripts and paints',
+    isHttp2: false,
+    isPeer: false,
+    hasQuota: false,
+    open: null,
+  },
 };
 
-/** Whether a contender can be had here. */
-export async function isThere(contender: Contender): Promise<boolean> {
+/** Why a contender cannot be had here; null when it can. */
+export async function whyMissing(contender: Contender): Promise<string | null> {
+  if (contender.open === null) return hasBrowser() ? null : 'there is no Chromium here.';
   try {
     const { dispatcher } = await contender.open('http://127.0.0.1:9', 1);
     await dispatcher.close();
-    return true;
-  } catch {
-    return false;
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
   }
 }

@@ -17,10 +17,12 @@ export interface Contender {
   /** What it does hangs on how many requests a connection may have outstanding. */
   readonly hasQuota: boolean;
   /**
+   * Null for a browser, which loads the page by itself.
+   *
    * @param quota how many requests a connection may have outstanding
    * @throws Error when there is no such dispatcher here
    */
-  open(origin: string, quota: number): Promise<Opened>;
+  readonly open: ((origin: string, quota: number) => Promise<Opened>) | null;
 }
 
 export interface Opened {

@@ -2,8 +2,10 @@ import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import { contenders } from '../contenders/all.ts';
+import type { Opened } from '../contenders/contender.ts';
 import type { Page } from '../pages/page.ts';
-import { loadPage } from './load-page.ts';
+import { loadInBrowser } from './browser.ts';
+import { loadPage, type PageLoad } from './load-page.ts';
 import { measureRate } from './measure-rate.ts';
 import type { Answer, Loaded, LoadTask, Rated, Task } from './messages.ts';
 import { warmUp } from './warm-up.ts';
@@ -17,6 +19,11 @@ await warmUp(pages[0]!, dirname(manifest));
 async function run(task: Task): Promise<Loaded | Rated> {
   const contender = contenders[task.contender];
   if (contender === undefined) throw new Error(`There is no contender \`${task.contender}\`.`);
+  if (contender.open === null) {
+    if (task.do === 'rate') throw new Error('A browser is not measured by its requests per second.');
+    const url = `${task.origin}${pageOf(task).objects[0]!.path}`;
+    return { ...(await loadInBrowser(url, task.timeoutMs)), stats: null };
+  }
   const opened = await contender.open(task.origin, task.quota);
   try {
     if (task.do === 'rate') return await measureRate(opened, task);
@@ -30,9 +37,13 @@ async function run(task: Task): Promise<Loaded | Rated> {
   }
 }
 
-async function inTime(task: LoadTask, opened: Awaited<ReturnType<(typeof contenders)[string]['open']>>) {
-  const page = pages.find(one => one.name === task.page);
-  if (page === undefined) throw new Error(`There is no page \`${task.page}\`.`);
+function pageOf({ page }: LoadTask): Page {
+  const found = pages.find(one => one.name === page);
+  if (found === undefined) throw new Error(`There is no page \`${page}\`.`);
+  return found;
+}
+
+async function inTime(task: LoadTask, { dispatcher, blocking }: Opened): Promise<PageLoad> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
@@ -41,8 +52,10 @@ async function inTime(task: LoadTask, opened: Awaited<ReturnType<(typeof contend
     );
   });
   try {
-    const { dispatcher, blocking } = opened;
-    return await Promise.race([loadPage({ page, origin: task.origin, dispatcher, blocking }), late]);
+    return await Promise.race([
+      loadPage({ page: pageOf(task), origin: task.origin, dispatcher, blocking }),
+      late,
+    ]);
   } finally {
     clearTimeout(timer);
   }

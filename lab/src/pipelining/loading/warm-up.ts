@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { contenders, isThere } from '../contenders/all.ts';
+import { contenders, whyMissing } from '../contenders/all.ts';
 import type { Page } from '../pages/page.ts';
 import { loadPage } from './load-page.ts';
 
@@ -15,7 +15,7 @@ export async function warmUp(page: Page, root: string): Promise<void> {
   await once(server, 'listening');
   const origin = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
   for (const contender of Object.values(contenders)) {
-    if (contender.isHttp2 || !(await isThere(contender))) continue;
+    if (contender.open === null || contender.isHttp2 || (await whyMissing(contender)) !== null) continue;
     const { dispatcher, blocking } = await contender.open(origin, 2);
     await loadPage({ page, origin, dispatcher, blocking });
     await dispatcher.close();

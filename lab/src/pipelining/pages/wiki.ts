@@ -5,11 +5,22 @@ import { packageFile, packageFolder } from './sources.ts';
 
 /** Of each so many icons one is used, so that they are as different in size as all are. */
 const EVERY = 29;
-const ICONS = 35;
+const ICONS = 36;
+const PHOTOS = [
+  'about/1.jpg',
+  'about/2.jpg',
+  'about/3.jpg',
+  'about/4.jpg',
+  'portfolio/1.jpg',
+  'portfolio/3.jpg',
+];
+/** What the article says. */
+const TEXTS = ['Dispatcher', 'Client'];
 
 /**
  * A wiki as of 2008: one long document with small icons from its first line to its last, all of which a browser asks
- * for within a short time. They exhaust four connections with four requests each.
+ * for within a short time. They exhaust four connections with four requests each. One small script stands in its head;
+ * the library is at its end, as its makers advised.
  */
 export const wiki: PageSource = {
   name: 'wiki',
@@ -56,12 +67,14 @@ export const wiki: PageSource = {
 ${items.map((item, i) => `<tr><td class="module">${icon(from + i)}&nbsp;<a class="linkmodule" href="tiki-index.php?page=${encodeURIComponent(item)}">${item}</a></td></tr>`).join('\n')}
 </table></div></div>`;
     const sections = marked
-      .parse(packageFile('undici', 'docs/docs/api/Dispatcher.md'), { async: false })
+      .parse(TEXTS.map(name => packageFile('undici', `docs/docs/api/${name}.md`)).join('\n'), {
+        async: false,
+      })
       .split(/(?=<h[234])/);
     let at = menu.length + 4;
     const article = sections.map((section, i) => {
       const edit = `<a class="editsection" href="tiki-editpage.php?section=${i}">${icon(at++)}</a>`;
-      const attached = i % 4 === 2 && i < 16 ? photo(`about/${1 + Math.floor(i / 4)}.jpg`) : '';
+      const attached = i % 2 === 1 && PHOTOS[i >> 1] !== undefined ? photo(PHOTOS[i >> 1]!) : '';
       return section.replace(/<h([234])/, `${edit}<h$1`) + attached;
     });
     return `<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Transitional//EN" "http://www.w3.org/TR/xhtml1/DTD/xhtml1-transitional.dtd">
@@ -73,7 +86,6 @@ ${items.map((item, i) => `<tr><td class="module">${icon(from + i)}&nbsp;<a class
 <link rel="stylesheet" type="text/css" href="yui/assets/skins/sam/menu.css"/>
 <link rel="stylesheet" type="text/css" href="yui/assets/skins/sam/tabview.css"/>
 <link rel="stylesheet" type="text/css" href="yui/assets/skins/sam/treeview.css"/>
-<script type="text/javascript" src="yui/yahoo-dom-event/yahoo-dom-event.js"></script>
 <script type="text/javascript" src="yui/cookie/cookie-min.js"></script>
 </head>
 <body class="yui-skin-sam">
@@ -96,8 +108,8 @@ ${article.join('\n')}
       .map((_, i) => `<a href="tiki-action.php?${i}">${icon(at + i)}</a>`)
       .join(' ')}</div></div>
 </div>
-<script type="text/javascript" src="yui/container/container_core-min.js"></script>
-<script type="text/javascript" src="yui/treeview/treeview-min.js"></script>
+<script type="text/javascript" src="yui/yahoo-dom-event/yahoo-dom-event.js"></script>
+<script type="text/javascript" src="yui/animation/animation-min.js"></script>
 </body>
 </html>
 `;

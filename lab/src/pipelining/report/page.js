@@ -88,8 +88,8 @@
         .filter(([, , kind]) => (kind === 'payload') === wanted)
         .map(([ms, up, , connection]) => ({ x: ms / 1000, y: heightOf(connection, up === 1, at) }));
     const note =
-      'each dot is a packet; of each connection, requests lie below, responses above; small and pale: without payload';
-    figure(parent, title, note, 60 + 80 * rows, () => ({
+      'a dot is a packet; of each connection, below: to the server, above: from it; small and pale: no payload';
+    figure(parent, title, note, 380, () => ({
       type: 'scatter',
       data: {
         datasets: runs.flatMap((run, at) => [
@@ -132,7 +132,7 @@
   };
 
   const drawShares = (parent, title, runs) => {
-    figure(parent, title, 'proportion of all packets of the load that have been transferred', 300, () => ({
+    figure(parent, title, 'proportion of all packets of the load that have gone by', 380, () => ({
       type: 'line',
       data: {
         datasets: runs.map(run => {

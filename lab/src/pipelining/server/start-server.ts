@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -20,6 +19,8 @@ export interface ServerOptions {
   readonly kind: ServerKind;
   /** The folder with the pages. */
   readonly root: string;
+  /** A folder for files of its own. */
+  readonly folder: string;
   readonly pages: readonly Page[];
   readonly mixes: readonly Mix[];
   /** Also HTTP/2 over TLS, with a certificate that is made for it. */
@@ -56,7 +57,7 @@ export function hasOpenssl(): boolean {
  */
 export async function startServer(network: Network, options: ServerOptions): Promise<Server> {
   const { kind, root, pages, mixes } = options;
-  const folder = await mkdtemp(join(tmpdir(), 'hotlane-server-'));
+  const folder = await mkdtemp(join(options.folder, 'server-'));
   const children: ChildProcess[] = [];
   const close = async () => {
     for (const child of children.toReversed()) await end(child);
