@@ -123,6 +123,11 @@ export class Connection implements Lane, AttemptOwner {
     return this.#attempts.length === 0 && this.#next === null;
   }
 
+  /** Whether it has no room for what waits now, and is not about to have. */
+  get isFull(): boolean {
+    return this.state === 'up' && !this.#isReading;
+  }
+
   get wasUp(): boolean {
     return this.#socket !== null;
   }

@@ -122,8 +122,10 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
     }
     this.#scheduler.submit(exchange);
     if (this.demand() > this.#fleet.growAbove) this.#fleet.grow();
-    this.#wasFull ||= this.#scheduler.waiting > 0;
-    return this.#scheduler.waiting === 0;
+    if (this.#scheduler.waiting === 0) return true;
+    this.#wasFull = true;
+    this.onRoom();
+    return false;
   }
 
   stats(): OriginStats {
@@ -228,7 +230,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
       this.#isPumping = false;
       this.#freeWaiting();
       this.#scheduler.pump();
-      if (this.demand() > this.#fleet.growAbove) this.#fleet.grow();
+      if (this.#scheduler.waiting > 0 || this.demand() > this.#fleet.growAbove) this.#fleet.grow();
       if (!this.#wasFull || this.#scheduler.waiting > 0) return;
       this.#wasFull = false;
       this.#owner.onDrain(this);
@@ -328,7 +330,14 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
   }
 
   demand(): number {
-    return this.#live + this.#solos * (this.#usualDepth() - 1);
+    const depth = this.#usualDepth();
+    const asked = this.#live + this.#solos * (depth - 1);
+    const { waiting } = this.#scheduler;
+    if (waiting === 0) return asked;
+    // However few requests they have, those that take nothing are full: a response is slow, or large, or its reader pauses.
+    let full = 0;
+    for (const connection of this.#connections) if (connection.isFull) full++;
+    return Math.max(asked, full * depth + waiting);
   }
 
   finishedCalls(): number {
