@@ -141,7 +141,7 @@ export class Exchange extends Call {
     try {
       this.#handler.onResponseEnd?.(this.#controller, trailers.parsed);
     } catch (error) {
-      this.#handler.onResponseError?.(this.#controller, error as Error);
+      this.#tellError(error as Error);
     }
   }
 
@@ -150,11 +150,23 @@ export class Exchange extends Call {
     this.flow = null;
     this.#controller.end(error);
     this.#held.length = 0;
+    this.#heldBytes = 0;
     this.#heldEnd = null;
     const { body } = this.wire;
     this.#settle(true);
     if (isStream(body) && !body.destroyed) body.on('error', ignore).destroy(error);
-    this.#handler.onResponseError?.(this.#controller, error);
+    this.#tellError(error);
+  }
+
+  /** There is nobody left to tell what this throws, and others may wait to be told of the same error. */
+  #tellError(error: Error): void {
+    try {
+      this.#handler.onResponseError?.(this.#controller, error);
+    } catch (thrown) {
+      queueMicrotask(() => {
+        throw thrown;
+      });
+    }
   }
 
   #settle(failed: boolean): void {
