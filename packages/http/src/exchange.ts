@@ -114,7 +114,9 @@ export class Exchange extends Call {
   onUpgrade(status: number, headers: Fields, socket: Duplex): void {
     this.#controller.rawHeaders = headers.raw;
     this.#call(() => this.#handler.onRequestUpgrade?.(this.#controller, status, headers.parsed, socket));
-    this.#settle(false);
+    // Aborted before, or by its handler just now: then the socket is nobody's.
+    if (this.settled) socket.destroy();
+    else this.#settle(false);
   }
 
   onBodySent(chunk: Buffer): void {
