@@ -333,7 +333,6 @@ export class Connection implements Lane, AttemptOwner {
     if (this.#client === null) this.#attach();
     if (this.#attempts.length === 0) this.#answeredInBurst = 0;
     this.#attempts.push(attempt);
-    attempt.exchange.unwatch();
     this.#dispatched = attempt;
     this.#client!.dispatch(attempt.exchange.wire, attempt);
     this.#dispatched = null;

@@ -173,7 +173,7 @@ export class Exchange extends Call {
 
   #settle(failed: boolean): void {
     this.settled = true;
-    this.unwatch();
+    this.#unwatch();
     this.#owner.onSettled(this, failed);
   }
 
@@ -199,14 +199,13 @@ export class Exchange extends Call {
 
   // ---- its body -------------------------------------------------------------------------------------------
 
-  /** A connection sends it now, and looks after its body. */
-  unwatch(): void {
+  #unwatch(): void {
     if (this.#onBodyError === null) return;
     (this.wire.body as Readable).off('error', this.#onBodyError);
     this.#onBodyError = null;
   }
 
-  /** While it waits: a body that fails meanwhile fails the request, not the process. */
+  /** A body that fails fails the request, not the process: also while it waits, or waits again. */
   #watch(body: Readable): void {
     this.#onBodyError = error => this.abort(error);
     body.on('error', this.#onBodyError);
