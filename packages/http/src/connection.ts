@@ -228,7 +228,7 @@ export class Connection implements Lane, AttemptOwner {
 
   #onSocket(error: Error | null, socket: Socket | null | undefined, startedAt: number): void {
     socket?.on('error', ignore);
-    if (this.#isGone || this.#isGivenUp) {
+    if (this.#isGone || this.#isGivenUp || this.#socket !== null) {
       socket?.destroy();
       return;
     }
