@@ -523,7 +523,7 @@ export class Connection implements Lane, AttemptOwner {
     if (this.#isH2) attempt.client!.abort(reason as Error);
     else if (attempt.exchange.isUploading) this.#giveUp();
     else {
-      attempt.client!.resume();
+      this.#readOn(attempt);
       this.#reviewDropped();
     }
   }
@@ -567,8 +567,16 @@ export class Connection implements Lane, AttemptOwner {
   }
 
   #resume(attempt: Attempt): void {
-    attempt.client!.resume();
+    this.#readOn(attempt);
     this.#host.onRoom();
+  }
+
+  /** Later: undici's parsers take turns, and this may be asked for in the midst of what another connection reads. */
+  #readOn(attempt: Attempt): void {
+    queueMicrotask(() => {
+      const { exchange } = attempt;
+      if (!attempt.over && (exchange.settled || !exchange.isPaused)) attempt.client!.resume();
+    });
   }
 
   // ---- looks at the head ----------------------------------------------------------------------------------
