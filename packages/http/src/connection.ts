@@ -474,7 +474,9 @@ export class Connection implements Lane, AttemptOwner {
         const next = this.#next;
         this.#next = null;
         this.#dispatch(next);
-      } else if (this.isIdle && (this.state === 'draining' || this.#endsWhenIdle)) this.end(undefined);
+      } else if (this.#attempts.length === 0 && (this.state === 'draining' || this.#endsWhenIdle)) {
+        this.end(undefined);
+      }
       this.#reviewDropped();
       this.#host.onRoom();
     });
