@@ -198,8 +198,10 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
     const { outlet } = exchange;
     const waits = exchange.queued;
     exchange.fail(reason);
-    if (waits && this.#scheduler.recall(exchange)) this.finished(exchange);
-    else if (!exchange.isFree) (outlet as Connection | null)?.abort(exchange, reason);
+    if (waits && this.#scheduler.recall(exchange)) {
+      this.finished(exchange);
+      this.onRoom();
+    } else if (!exchange.isFree) (outlet as Connection | null)?.abort(exchange, reason);
   }
 
   requeue(exchanges: Exchange[]): void {
@@ -412,6 +414,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
       exchange.fail(cause as Error);
       this.finished(exchange);
     }
+    this.onRoom();
   }
 
   #reviewEmpty(): void {
