@@ -205,14 +205,15 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
   }
 
   requeue(exchanges: Exchange[]): void {
-    const again: Exchange[] = [];
-    for (const exchange of exchanges) {
-      if (exchange.settled) this.finished(exchange);
-      else again.push(exchange);
-    }
-    for (const exchange of again) this.#tellRetry(exchange, undefined);
-    this.#scheduler.requeue(again);
+    for (const exchange of exchanges) if (!exchange.settled) this.#tellRetry(exchange, undefined);
+    this.#goOn(exchanges);
     this.#fleet.grow();
+  }
+
+  /** Those of them that somebody still waits for: handlers that were told of the others' end may have aborted some. */
+  #goOn(exchanges: readonly Exchange[]): void {
+    for (const exchange of exchanges) if (exchange.settled) this.finished(exchange);
+    this.#scheduler.requeue(exchanges.filter(({ settled }) => !settled));
   }
 
   #tellRetry(exchange: Exchange, cause: unknown): void {
@@ -405,7 +406,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
         this.finished(exchange);
       } else again.push(exchange);
     }
-    this.#scheduler.requeue(again);
+    this.#goOn(again);
     queueMicrotask(() => this.#reviewEmpty());
   }
 
