@@ -233,7 +233,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
       this.#isPumping = false;
       this.#freeWaiting();
       this.#scheduler.pump();
-      if (this.#scheduler.waiting > 0 || this.demand() > this.#fleet.growAbove) this.#fleet.grow();
+      if (this.demand() > Math.min(this.#fleet.growAbove, this.#asked())) this.#fleet.grow();
       if (!this.#wasFull || this.#scheduler.waiting > 0) return;
       this.#wasFull = false;
       this.#owner.onDrain(this);
@@ -333,14 +333,17 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
   }
 
   demand(): number {
-    const depth = this.#usualDepth();
-    const asked = this.#live + this.#solos * (depth - 1);
     const { waiting } = this.#scheduler;
-    if (waiting === 0) return asked;
+    if (waiting === 0) return this.#asked();
     // However few requests they have, those that take nothing are full: a response is slow, or large, or its reader pauses.
     let full = 0;
     for (const connection of this.#connections) if (connection.isFull) full++;
-    return Math.max(asked, full * depth + waiting);
+    return Math.max(this.#asked(), full * this.#usualDepth() + waiting);
+  }
+
+  /** The requests that there are, those counted more that go alone. */
+  #asked(): number {
+    return this.#live + this.#solos * (this.#usualDepth() - 1);
   }
 
   finishedCalls(): number {
