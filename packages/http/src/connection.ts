@@ -123,9 +123,9 @@ export class Connection implements Lane, AttemptOwner {
     return this.#attempts.length === 0 && this.#next === null;
   }
 
-  /** Whether it has no room for what waits now, and is not about to have. */
-  get isFull(): boolean {
-    return this.state === 'up' && !this.#isReading;
+  /** Of one that takes nothing: whether that is for what it has, not for how much. */
+  get isStuck(): boolean {
+    return this.state === 'up' && !this.#isReading && this.#attempts.length < this.depth;
   }
 
   get wasUp(): boolean {

@@ -233,7 +233,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
       this.#isPumping = false;
       this.#freeWaiting();
       this.#scheduler.pump();
-      if (this.demand() > Math.min(this.#fleet.growAbove, this.#asked())) this.#fleet.grow();
+      if (this.#stuck() > 0 || this.demand() > this.#fleet.growAbove) this.#fleet.grow();
       if (!this.#wasFull || this.#scheduler.waiting > 0) return;
       this.#wasFull = false;
       this.#owner.onDrain(this);
@@ -333,17 +333,25 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
   }
 
   demand(): number {
-    const { waiting } = this.#scheduler;
-    if (waiting === 0) return this.#asked();
-    // However few requests they have, those that take nothing are full: a response is slow, or large, or its reader pauses.
-    let full = 0;
-    for (const connection of this.#connections) if (connection.isFull) full++;
-    return Math.max(this.#asked(), full * this.#usualDepth() + waiting);
+    const depth = this.#usualDepth();
+    const asked = this.#live + this.#solos * (depth - 1);
+    // However few requests stuck connections have, they are full.
+    const stuck = this.#stuck();
+    return stuck === 0 ? asked : Math.max(asked, stuck * depth + this.#scheduler.waiting);
   }
 
-  /** The requests that there are, those counted more that go alone. */
-  #asked(): number {
-    return this.#live + this.#solos * (this.#usualDepth() - 1);
+  /**
+   * How many connections there are, if requests wait although each could have more: a slow response is before them, or a large
+   * one, or one whose reader pauses, and none of them need ever end. 0 where they wait for nothing but their turn.
+   */
+  #stuck(): number {
+    if (this.#scheduler.waiting === 0) return 0;
+    let stuck = 0;
+    for (const connection of this.#connections) {
+      if (connection.isStuck) stuck++;
+      else if (connection.state !== 'draining') return 0;
+    }
+    return stuck;
   }
 
   finishedCalls(): number {
