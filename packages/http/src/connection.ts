@@ -609,7 +609,7 @@ function isRefusal(error: Error): boolean {
 /** Whether the server's bytes are no sequence of responses to what it was asked. */
 function isFraming(code: string, error: Error | null): boolean {
   return (
-    code.startsWith('HPE_') ||
+    error?.name === 'HTTPParserError' || // not each has a code
     code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' ||
     code === 'UND_ERR_HEADERS_OVERFLOW' ||
     (code === 'UND_ERR_SOCKET' && error!.message.startsWith('bad '))
