@@ -202,7 +202,7 @@ describe('a request that must be alone on its connection', () => {
   it('may be a CONNECT, whose socket is its own from then on', async () => {
     await using server = await RawServer.listen();
     await using hotline = open(server.origin, { connections: 1 });
-    const tunnel = hotline.connect({ path: 'example.com:443' });
+    const tunnel = hotline.connect({ origin: server.origin, path: 'example.com:443' });
     await server.came(1);
     assert.equal(server.asked[0].method, 'CONNECT');
     server.asked[0].connection.socket.write('HTTP/1.1 200 OK\r\n\r\n');
