@@ -71,7 +71,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (!this.over) this.#owner.onData(this, chunk);
+    // An empty one comes after each pause: a handler that pauses at every chunk would never see another.
+    if (!this.over && chunk.length > 0) this.#owner.onData(this, chunk);
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController, trailers: IncomingHttpHeaders): void {

@@ -130,6 +130,11 @@ export class Connection implements Lane, AttemptOwner {
     return this.#client !== null;
   }
 
+  /** Of one that takes nothing: whether that is for what it has, not for how much. */
+  get isStuck(): boolean {
+    return this.state === 'up' && !this.#isReading && this.#attempts.length < this.depth;
+  }
+
   get wasUp(): boolean {
     return this.#socket !== null;
   }
@@ -230,7 +235,7 @@ export class Connection implements Lane, AttemptOwner {
 
   #onSocket(error: Error | null, socket: Socket | null | undefined, startedAt: number): void {
     socket?.on('error', ignore);
-    if (this.#isGone || this.#isGivenUp) {
+    if (this.#isGone || this.#isGivenUp || this.#socket !== null) {
       socket?.destroy();
       return;
     }
@@ -335,7 +340,6 @@ export class Connection implements Lane, AttemptOwner {
     if (this.#client === null) this.#attach();
     if (this.#attempts.length === 0) this.#answeredInBurst = 0;
     this.#attempts.push(attempt);
-    attempt.exchange.unwatch();
     this.#dispatched = attempt;
     this.#client!.dispatch(attempt.exchange.wire, attempt);
     this.#dispatched = null;
@@ -481,7 +485,9 @@ export class Connection implements Lane, AttemptOwner {
         const next = this.#next;
         this.#next = null;
         this.#dispatch(next);
-      } else if (this.isIdle && (this.state === 'draining' || this.#endsWhenIdle)) this.end(undefined);
+      } else if (this.#attempts.length === 0 && (this.state === 'draining' || this.#endsWhenIdle)) {
+        this.end(undefined);
+      }
       this.#reviewDropped();
       this.#host.onRoom();
     });
@@ -530,7 +536,7 @@ export class Connection implements Lane, AttemptOwner {
     if (this.#isH2) attempt.client!.abort(reason as Error);
     else if (attempt.exchange.isUploading) this.end(undefined);
     else {
-      attempt.client!.resume();
+      this.#readOn(attempt);
       this.#reviewDropped();
     }
   }
@@ -577,8 +583,16 @@ export class Connection implements Lane, AttemptOwner {
   }
 
   #resume(attempt: Attempt): void {
-    attempt.client!.resume();
+    this.#readOn(attempt);
     this.#host.onRoom();
+  }
+
+  /** Later: undici's parsers take turns, and this may be asked for in the midst of what another connection reads. */
+  #readOn(attempt: Attempt): void {
+    queueMicrotask(() => {
+      const { exchange } = attempt;
+      if (!attempt.over && (exchange.settled || !exchange.isPaused)) attempt.client!.resume();
+    });
   }
 
   // ---- looks at the head ----------------------------------------------------------------------------------
@@ -609,7 +623,7 @@ function isRefusal(error: Error): boolean {
 /** Whether the server's bytes are no sequence of responses to what it was asked. */
 function isFraming(code: string, error: Error | null): boolean {
   return (
-    code.startsWith('HPE_') ||
+    error?.name === 'HTTPParserError' || // not each has a code
     code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' ||
     code === 'UND_ERR_HEADERS_OVERFLOW' ||
     (code === 'UND_ERR_SOCKET' && error!.message.startsWith('bad '))

@@ -115,7 +115,9 @@ export class Exchange extends Call {
   onUpgrade(status: number, headers: Fields, socket: Duplex): void {
     this.#controller.rawHeaders = headers.raw;
     this.#call(() => this.#handler.onRequestUpgrade?.(this.#controller, status, headers.parsed, socket));
-    this.#settle(false);
+    // Aborted before, or by its handler just now: then the socket is nobody's.
+    if (this.settled) socket.destroy();
+    else this.#settle(false);
   }
 
   onBodySent(chunk: Buffer): void {
@@ -142,7 +144,7 @@ export class Exchange extends Call {
     try {
       this.#handler.onResponseEnd?.(this.#controller, trailers.parsed);
     } catch (error) {
-      this.#handler.onResponseError?.(this.#controller, error as Error);
+      this.#tellError(error as Error);
     }
   }
 
@@ -151,16 +153,28 @@ export class Exchange extends Call {
     this.flow = null;
     this.#controller.end(error);
     this.#held.length = 0;
+    this.#heldBytes = 0;
     this.#heldEnd = null;
     const { body } = this.wire;
     this.#settle(true);
     if (isStream(body) && !body.destroyed) body.on('error', ignore).destroy(error);
-    this.#handler.onResponseError?.(this.#controller, error);
+    this.#tellError(error);
+  }
+
+  /** There is nobody left to tell what this throws, and others may wait to be told of the same error. */
+  #tellError(error: Error): void {
+    try {
+      this.#handler.onResponseError?.(this.#controller, error);
+    } catch (thrown) {
+      queueMicrotask(() => {
+        throw thrown;
+      });
+    }
   }
 
   #settle(failed: boolean): void {
     this.settled = true;
-    this.unwatch();
+    this.#unwatch();
     this.#owner.onSettled(this, failed);
   }
 
@@ -186,14 +200,13 @@ export class Exchange extends Call {
 
   // ---- its body -------------------------------------------------------------------------------------------
 
-  /** A connection sends it now, and looks after its body. */
-  unwatch(): void {
+  #unwatch(): void {
     if (this.#onBodyError === null) return;
     (this.wire.body as Readable).off('error', this.#onBodyError);
     this.#onBodyError = null;
   }
 
-  /** While it waits: a body that fails meanwhile fails the request, not the process. */
+  /** A body that fails fails the request, not the process: also while it waits, or waits again. */
   #watch(body: Readable): void {
     this.#onBodyError = error => this.abort(error);
     body.on('error', this.#onBodyError);

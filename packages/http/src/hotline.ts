@@ -170,9 +170,10 @@ export class Hotline extends Dispatcher implements OriginOwner {
   override destroy(first?: Error | null | (() => void), second?: () => void): Promise<void> | void {
     const [error, callback] = typeof first === 'function' ? [null, first] : [first, second];
     const reason = error ?? new errors.ClientDestroyedError();
-    this.#destroying ??= Promise.all([...this.#origins.values()].map(origin => origin.destroy(reason))).then(
-      () => null,
-    );
+    // Later, so that what handlers ask for when they hear of it is refused already.
+    this.#destroying ??= Promise.resolve()
+      .then(() => Promise.all([...this.#origins.values()].map(origin => origin.destroy(reason))))
+      .then(() => null);
     return answer(this.#destroying, callback);
   }
 

@@ -17,7 +17,8 @@ export interface LegacyHandler {
 }
 
 export function isLegacy(handler: Dispatcher.DispatchHandler | LegacyHandler): handler is LegacyHandler {
-  return typeof (handler as Dispatcher.DispatchHandler).onRequestStart !== 'function';
+  const { onRequestStart, onResponseError } = handler as Dispatcher.DispatchHandler;
+  return typeof onRequestStart !== 'function' && typeof onResponseError !== 'function';
 }
 
 /** Lets a handler of the old form be called like one of the new. */

@@ -65,7 +65,7 @@ export function resolveOptions(options: HotlineOptions): ResolvedOptions {
   return {
     connections: count('connections', connections, DEFAULT_CONNECTIONS),
     maxDepth: count('maxDepth', maxDepth, DEFAULT_DEPTH),
-    maxQueue: count('maxQueue', maxQueue, Number.POSITIVE_INFINITY, 0),
+    maxQueue: count('maxQueue', maxQueue, Number.POSITIVE_INFINITY),
     trust: checkTrust(trust ?? {}),
     connect:
       typeof connect === 'function'
@@ -99,12 +99,12 @@ function withSocketPath(
   return (options, callback) => connect({ ...options, ...more }, callback);
 }
 
-function count(name: string, value: unknown, preset: number, least = 1): number {
+function count(name: string, value: unknown, preset: number): number {
   if (value === undefined) return preset;
-  if (value === Number.POSITIVE_INFINITY || (Number.isInteger(value) && (value as number) >= least)) {
+  if (value === Number.POSITIVE_INFINITY || (Number.isInteger(value) && (value as number) >= 1)) {
     return value as number;
   }
-  throw wrong(name, `a whole number from ${least} on, or Infinity`, value);
+  throw wrong(name, 'a whole number from 1 on, or Infinity', value);
 }
 
 function checkTrust(records: unknown): Readonly<Record<string, TrustRecord>> {

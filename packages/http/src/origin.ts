@@ -134,8 +134,10 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
     if (this.#fleet.lanes.length === 0 && wantsDocument(options.headers) && this.#owner.makesAhead())
       this.#lookAhead();
     if (this.demand() > this.#fleet.growAbove) this.#fleet.grow();
-    this.#wasFull ||= this.#scheduler.waiting > 0;
-    return this.#scheduler.waiting === 0;
+    if (this.#scheduler.waiting === 0) return true;
+    this.#wasFull = true;
+    this.onRoom();
+    return false;
   }
 
   /** A page is asked for, and what belongs to it will be: the connections for that are made with the first. */
@@ -216,19 +218,22 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
     const { outlet } = exchange;
     const waits = exchange.queued;
     exchange.fail(reason);
-    if (waits && this.#scheduler.recall(exchange)) this.finished(exchange);
-    else if (!exchange.isFree) (outlet as Connection | null)?.abort(exchange, reason);
+    if (waits && this.#scheduler.recall(exchange)) {
+      this.finished(exchange);
+      this.onRoom();
+    } else if (!exchange.isFree) (outlet as Connection | null)?.abort(exchange, reason);
   }
 
   requeue(exchanges: Exchange[]): void {
-    const again: Exchange[] = [];
-    for (const exchange of exchanges) {
-      if (exchange.settled) this.finished(exchange);
-      else again.push(exchange);
-    }
-    for (const exchange of again) this.#tellRetry(exchange, undefined);
-    this.#scheduler.requeue(again);
+    for (const exchange of exchanges) if (!exchange.settled) this.#tellRetry(exchange, undefined);
+    this.#goOn(exchanges);
     this.#fleet.grow();
+  }
+
+  /** Those of them that somebody still waits for: handlers that were told of the others' end may have aborted some. */
+  #goOn(exchanges: readonly Exchange[]): void {
+    for (const exchange of exchanges) if (exchange.settled) this.finished(exchange);
+    this.#scheduler.requeue(exchanges.filter(({ settled }) => !settled));
   }
 
   #tellRetry(exchange: Exchange, cause: unknown): void {
@@ -248,7 +253,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
       this.#isPumping = false;
       this.#freeWaiting();
       this.#scheduler.pump();
-      if (this.demand() > this.#fleet.growAbove) this.#fleet.grow();
+      if (this.#stuck() > 0 || this.demand() > this.#fleet.growAbove) this.#fleet.grow();
       if (!this.#wasFull || this.#scheduler.waiting > 0) return;
       this.#wasFull = false;
       this.#owner.onDrain(this);
@@ -272,6 +277,15 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
   isTrial(connection: Connection): boolean {
     this.#trial ??= connection;
     return this.#trial === connection;
+  }
+
+  holdsPictures(call: Call): boolean {
+    const { rate, bytes, rttMs } = this.link;
+    if (rate === 0 || call.rank === null || clock.now() > call.rank.at) return false;
+    let [urgent, others] = [0, 0];
+    for (const connection of this.#connections)
+      for (const each of connection.handed()) each.priority < 0 ? others++ : urgent++;
+    return urgent > 0 && (others * bytes) / rate > Number(process.env.K_THR) * rttMs;
   }
 
   backlogMs(): number {
@@ -352,7 +366,25 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
   }
 
   demand(): number {
-    return this.#live + this.#ahead * this.#usualDepth() + this.#solos * (this.#usualDepth() - 1);
+    const depth = this.#usualDepth();
+    const asked = this.#live + this.#ahead * depth + this.#solos * (depth - 1);
+    // However few requests stuck connections have, they are full.
+    const stuck = this.#stuck();
+    return stuck === 0 ? asked : Math.max(asked, stuck * depth + this.#scheduler.waiting);
+  }
+
+  /**
+   * How many connections there are, if requests wait although each could have more: a slow response is before them, or a large
+   * one, or one whose reader pauses, and none of them need ever end. 0 where they wait for nothing but their turn.
+   */
+  #stuck(): number {
+    if (this.#scheduler.waiting === 0) return 0;
+    let stuck = 0;
+    for (const connection of this.#connections) {
+      if (connection.isStuck) stuck++;
+      else if (connection.state !== 'draining') return 0;
+    }
+    return stuck;
   }
 
   finishedCalls(): number {
@@ -419,7 +451,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
         this.finished(exchange);
       } else again.push(exchange);
     }
-    this.#scheduler.requeue(again);
+    this.#goOn(again);
     queueMicrotask(() => this.#reviewEmpty());
   }
 
@@ -428,6 +460,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
       exchange.fail(cause as Error);
       this.finished(exchange);
     }
+    this.onRoom();
   }
 
   #reviewEmpty(): void {
