@@ -279,15 +279,6 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
     return this.#trial === connection;
   }
 
-  holdsPictures(call: Call): boolean {
-    const { rate, bytes, rttMs } = this.link;
-    if (rate === 0 || call.rank === null || clock.now() > call.rank.at) return false;
-    let [urgent, others] = [0, 0];
-    for (const connection of this.#connections)
-      for (const each of connection.handed()) each.priority < 0 ? others++ : urgent++;
-    return urgent > 0 && (others * bytes) / rate > Number(process.env.K_THR) * rttMs;
-  }
-
   backlogMs(): number {
     const { rate, bytes } = this.link;
     if (rate === 0) return 0;
