@@ -23,8 +23,10 @@ export interface ConnectionHost extends Outcomes {
   /** Makes the socket, with TLS and whatever else belongs to it. */
   connect(onDone: (error: Error | null, socket?: Socket | null) => void): void;
   createClient(socket: Socket): Client;
-  /** Whether this is the connection on which pipelining is tried while nothing is known of it. */
-  isTrial(connection: Connection): boolean;
+  /** Whether pipelining may be tried on this connection, while nothing is known of it: on one only. */
+  mayTry(connection: Connection): boolean;
+  /** Whether there are less urgent requests, which it should not wait for. */
+  isUrgent(call: Call): boolean;
   /** For how long all that was asked for keeps the link busy, in milliseconds. */
   backlogMs(): number;
   /** After so long without a request the connection may go, in milliseconds. */
@@ -42,6 +44,8 @@ const LEAST_PATIENCE_MS = 5;
 /** What one request more on a connection that has some is worth, as a part of a round trip and in milliseconds. */
 const DEEPER_PER_RTT = 1 / 64;
 const DEEPER_MS = 0.25;
+/** What a link is taken to carry before that is known, in bytes a millisecond. */
+const USUAL_RATE = 1_000;
 /** A response of which more than this is still to come gets no followers, in bytes; or what two round trips carry. */
 const LARGE_BYTES = 64 * 1024;
 /** What is held in memory for a reader that makes a pause while others wait behind it, in bytes. */
@@ -146,7 +150,7 @@ export class Connection implements Lane, AttemptOwner {
   /** How many requests may be on it. */
   get depth(): number {
     if (this.#isH2) return STREAMS;
-    return this.#host.trust.depth(this.#host.isTrial(this), Date.now());
+    return this.#host.trust.depth(this.#host.mayTry(this), Date.now());
   }
 
   // ---- what the scheduler asks ----------------------------------------------------------------------------
@@ -166,6 +170,7 @@ export class Connection implements Lane, AttemptOwner {
   /**
    * In milliseconds: how long the server will let a request wait for those before it. While the link is the limit that does
    * not matter, since their bytes would fill the time anyway: then the deepest pipeline is the best, with the fewest packets.
+   * What is more urgent than others goes where the least is before it, and so does all while pipelining is tried.
    * Where it would wait for longer than the round trip that it saves, it waits for another connection.
    */
   wait(call: Call): number {
@@ -179,9 +184,18 @@ export class Connection implements Lane, AttemptOwner {
     const serverMs = head.begun ? behind : behind + Math.max(link.thinkMs, this.#overdueMs(head));
     if ((call as Exchange).solo) return serverMs + link.rttMs;
     const backlogMs = this.#host.backlogMs();
-    const patience = Math.max(link.rttMs, LEAST_PATIENCE_MS, backlogMs);
-    if (serverMs > patience) return Number.POSITIVE_INFINITY;
+    if (serverMs > Math.max(link.rttMs, LEAST_PATIENCE_MS, backlogMs)) return Number.POSITIVE_INFINITY;
+    const ownMs = this.#unreadBytes() / (link.rate || USUAL_RATE);
+    if (this.#host.trust.state(Date.now()) === 'unknown') return ownMs;
+    if (this.#host.isUrgent(call)) return Math.max(serverMs, ownMs);
     return Math.max(serverMs, backlogMs) - count * (link.rttMs * DEEPER_PER_RTT + DEEPER_MS);
+  }
+
+  /** What is still to come on it, as far as is known. */
+  #unreadBytes(): number {
+    const [head] = this.#attempts;
+    const { bytes } = this.#host.link;
+    return (head.length < 0 ? bytes : head.length - head.bytes) + (this.#attempts.length - 1) * bytes;
   }
 
   hand(call: Call): void {

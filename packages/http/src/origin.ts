@@ -78,13 +78,14 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
   readonly #fleet: Fleet;
   readonly #keepAlive = new KeepAlive();
   readonly #connections = new Set<Connection>();
-  #trial: Connection | null = null;
   /** Exchanges that were accepted, and are not both settled and free of their connections; those of them that go alone. */
   #live = 0;
   /** Requests that are expected, while connections for them are made; and the connections, with one more for the first. */
   #ahead = 0;
   readonly #madeAhead = new Set<Connection>();
   #solos = 0;
+  /** Exchanges that are less urgent than usual, among them. */
+  #unhurried = 0;
   #done = 0;
   #failed = 0;
   #retried = 0;
@@ -125,6 +126,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
     }
     if (this.#live++ === 0) this.#keepAlive.set(true);
     if (exchange.manner.solo) this.#solos++;
+    if (exchange.priority < 0) this.#unhurried++;
     exchange.begin();
     if (exchange.settled) {
       this.finished(exchange);
@@ -208,6 +210,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
 
   #leave(exchange: Exchange): void {
     if (exchange.manner.solo) this.#solos--;
+    if (exchange.priority < 0) this.#unhurried--;
     if (--this.#live > 0) return;
     this.#keepAlive.set(false);
     this.#onIdle?.();
@@ -274,9 +277,13 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
     }
   }
 
-  isTrial(connection: Connection): boolean {
-    this.#trial ??= connection;
-    return this.#trial === connection;
+  mayTry(connection: Connection): boolean {
+    for (const other of this.#connections) if (other !== connection && other.outstanding > 1) return false;
+    return true;
+  }
+
+  isUrgent({ priority }: Call): boolean {
+    return this.#unhurried > 0 && priority >= 0;
   }
 
   backlogMs(): number {
@@ -421,7 +428,6 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
   onGone(lane: Lane, unstarted: readonly Call[], started: readonly Call[]): void {
     const connection = lane as Connection;
     this.#connections.delete(connection);
-    if (this.#trial === connection) this.#trial = null;
     this.#scheduler.removeOutlet(lane);
     if (this.#madeAhead.delete(connection)) this.#owner.onMadeAhead(connection.wasUsed);
     if (connection.wasUp) this.#owner.onDisconnect(this, lane.cause);
