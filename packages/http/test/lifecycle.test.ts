@@ -179,8 +179,8 @@ describe('a queue that is limited', () => {
       [false, false, false],
     );
     server.answerAlways();
-    const [origin] = await drained;
-    assert.equal(origin.origin, server.origin);
+    const [origin, dispatchers] = await drained;
+    assert.deepEqual([origin.origin, dispatchers], [server.origin, [hotline]]);
     await Promise.all([first, ...waiting].map(({ done }) => done));
     assert.equal(watch(hotline, '/last').goOn, true);
     await server.came(4);
