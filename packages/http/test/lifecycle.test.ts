@@ -149,9 +149,9 @@ describe('destroy()', () => {
   it('tells everybody, though one handler throws', async t => {
     await using server = await RawServer.listen();
     const hotline = open(server.origin, { connections: 1, ...server.proven() });
-    // The test's own process must live through it.
-    const thrown = new Promise<Error>(resolve => process.once('uncaughtException', resolve));
-    t.after(() => process.removeAllListeners('uncaughtException'));
+    // It ends the process, but for this one.
+    const thrown = new Promise<Error>(resolve => process.setUncaughtExceptionCaptureCallback(resolve));
+    t.after(() => process.setUncaughtExceptionCaptureCallback(null));
     const all = numbered(4).map(path =>
       watch(hotline, path, {}, event => {
         if (event.startsWith('error') && path === '/1') throw new Error('from a handler');
