@@ -75,6 +75,8 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
   /** Exchanges that were accepted, and are not both settled and free of their connections; those of them that go alone. */
   #live = 0;
   #solos = 0;
+  /** Those that are free of their connections, with responses of which their readers have not taken all. */
+  #unread = 0;
   #done = 0;
   #failed = 0;
   #retried = 0;
@@ -178,12 +180,15 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
     const exchange = call as Exchange;
     exchange.isFree = true;
     if (exchange.settled) this.#leave(exchange);
+    else this.#unread++;
   }
 
   onSettled(exchange: Exchange, failed: boolean): void {
     if (failed) this.#failed++;
     else this.#done++;
-    if (exchange.isFree) this.#leave(exchange);
+    if (!exchange.isFree) return;
+    this.#unread--;
+    this.#leave(exchange);
   }
 
   #leave(exchange: Exchange): void {
@@ -334,7 +339,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
 
   demand(): number {
     const depth = this.#usualDepth();
-    const asked = this.#live + this.#solos * (depth - 1);
+    const asked = this.#live - this.#unread + this.#solos * (depth - 1);
     // However few requests stuck connections have, they are full.
     const stuck = this.#stuck();
     return stuck === 0 ? asked : Math.max(asked, stuck * depth + this.#scheduler.waiting);
