@@ -159,6 +159,7 @@ describe('over HTTP/2, where the server speaks it', () => {
     assert.equal(await quick, '/quick');
     assert.equal(slow.error?.message, 'enough');
     await until(() => ended === 1);
+    assert.equal(await get(hotline, '/after'), '/after');
     assert.equal(at.sessions.length, 1);
   });
 

@@ -265,7 +265,8 @@ describe('a connection that cannot be made', () => {
       },
     });
     assert.equal(await get(hotline, '/'), '/');
-    await until(() => sockets.filter(({ destroyed }) => destroyed).length === 1);
+    await until(() => sockets[1].destroyed);
+    assert.equal(sockets[0].destroyed, false);
     assert.equal(await get(hotline, '/'), '/');
   });
 
@@ -319,6 +320,23 @@ describe('idle connections', () => {
     await until(() => Object.keys(hotline.stats()).length === 0);
   });
 
+  it('that went before their last response was read leave nothing either', async () => {
+    await using server = await RawServer.listen();
+    await using hotline = open(server.origin, { connections: 1, ...server.proven() });
+    const read = watch(hotline, '/first', {}, (event, { controller }) => {
+      if (event === 'data') controller.pause();
+    });
+    const last = get(hotline, '/last');
+    await server.came(2);
+    server.asked[0].answer();
+    server.asked[1].answer('', ['Connection: close']);
+    await last;
+    await until(() => hotline.stats()[server.origin].connections.length === 0);
+    read.controller.resume();
+    await read.done;
+    assert.deepEqual(hotline.stats(), {});
+  });
+
   it('leave no listeners on the bodies that were sent, but for the one of undici', async () => {
     await using server = await RawServer.listen(request => request.answer());
     await using hotline = open(server.origin);
@@ -333,9 +351,13 @@ describe('idle connections', () => {
 describe('the process', () => {
   const run = promisify(execFile);
   /** @returns what a program says that has a Hotline and a server in another process */
-  async function program(origin: string, code: string): Promise<string> {
+  async function program(origin: string, code: string, connect = 'connector'): Promise<string> {
     const text = `import { Hotline } from '@hotlane/http';
-      const hotline = new Hotline(${JSON.stringify(origin)});
+      import { buildConnector } from 'undici';
+      const connector = buildConnector({});
+      let made = 0;
+      const options = { keepAliveTimeout: 60_000, maxDepth: 1, connections: 2, connect: ${connect} };
+      const hotline = new Hotline(${JSON.stringify(origin)}, options);
       const get = async path => (await hotline.request({ method: 'GET', path })).body.text();
       process.on('exit', () => console.log('exit'));
       ${code}`;
@@ -351,6 +373,30 @@ describe('the process', () => {
       `console.log(await get('/a')); await Promise.all([get('/b'), get('/c')]); console.log('done')`,
     );
     assert.equal(said, '/a done exit');
+  });
+
+  it('ends while there are connections that never had a request', async () => {
+    await using server = await RawServer.listen(request => request.answer());
+    const said = await program(
+      server.origin,
+      `await Promise.all([get('/a'), get('/b')]);
+       const { connections } = Object.values(hotline.stats())[0];
+       console.log(connections.map(({ state }) => state).join());
+       setTimeout(() => {}, 200)`,
+      '(...args) => setTimeout(() => connector(...args), made++ * 50)',
+    );
+    assert.equal(said, 'up,starting exit');
+    assert.equal(server.wires.length, 2);
+  });
+
+  it('lives while a request waits for a connection, though nothing else keeps it', async () => {
+    await using server = await RawServer.listen(request => request.answer());
+    const said = await program(
+      server.origin,
+      `void get('/a').then(console.log)`,
+      '(...args) => setTimeout(() => connector(...args), 100).unref()',
+    );
+    assert.equal(said, '/a exit');
   });
 
   it('lives while a request is on its way, or waits', async () => {
