@@ -33,8 +33,8 @@ type Callback = (error: Error | null, data: null) => void;
  * origin answers. Only requests that may run twice share a connection (RFC 9112, 9.3.2); the others have one to themselves
  * while they last. An origin that breaks pipelines is asked for one response at a time.
  *
- * Events are undici's: `connect`, `disconnect`, `connectionError` (each with the origin's URL, the dispatchers, and the last
- * two with the error), `drain`.
+ * Events are undici's: `connect`, `disconnect`, `connectionError`, `drain`, each with the origin's URL and the dispatchers, and
+ * the second and third with the error.
  */
 export class Hotline extends Dispatcher implements OriginOwner {
   readonly #options: ResolvedOptions;
@@ -231,7 +231,7 @@ export class Hotline extends Dispatcher implements OriginOwner {
   }
 
   onDrain({ name }: Origin): void {
-    this.#emit('drain', name);
+    this.#emit('drain', name, [this]);
   }
 
   #emit(event: string, origin: string, ...rest: unknown[]): void {

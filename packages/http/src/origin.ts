@@ -86,6 +86,8 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
   #solos = 0;
   /** Exchanges that are less urgent than usual, among them. */
   #unhurried = 0;
+  /** Those that are free of their connections, with responses of which their readers have not taken all. */
+  #unread = 0;
   #done = 0;
   #failed = 0;
   #retried = 0;
@@ -200,12 +202,15 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
     const exchange = call as Exchange;
     exchange.isFree = true;
     if (exchange.settled) this.#leave(exchange);
+    else this.#unread++;
   }
 
   onSettled(exchange: Exchange, failed: boolean): void {
     if (failed) this.#failed++;
     else this.#done++;
-    if (exchange.isFree) this.#leave(exchange);
+    if (!exchange.isFree) return;
+    this.#unread--;
+    this.#leave(exchange);
   }
 
   #leave(exchange: Exchange): void {
@@ -365,7 +370,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
 
   demand(): number {
     const depth = this.#usualDepth();
-    const asked = this.#live + this.#ahead * depth + this.#solos * (depth - 1);
+    const asked = this.#live - this.#unread + this.#ahead * depth + this.#solos * (depth - 1);
     // However few requests stuck connections have, they are full.
     const stuck = this.#stuck();
     return stuck === 0 ? asked : Math.max(asked, stuck * depth + this.#scheduler.waiting);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Readable } from 'node:stream';
 import { describe, it } from 'node:test';
 import { fetch } from 'undici';
@@ -178,6 +179,22 @@ describe('aborting a request', () => {
     await other.done;
     assert.equal(other.error, null);
     assert.equal(other.body.length, 1_000_000);
+  });
+
+  it('when it is about to be sent again leaves it unsent', async () => {
+    await using server = await RawServer.listen();
+    await using hotline = open(server.origin, { connections: 1, ...server.proven() });
+    const reads = ['/first', '/second'].map(path => watch(hotline, path));
+    const listen = () => reads[0].controller.abort(enough);
+    await server.came(2);
+    server.onRequest = request => request.answer();
+    subscribe('hotlane:http:retry', listen);
+    server.wires[0].socket.destroy();
+    await Promise.all(reads.map(({ done }) => done));
+    unsubscribe('hotlane:http:retry', listen);
+    await get(hotline, '/after');
+    assert.equal(server.of('/first').length, 1);
+    assert.equal(server.of('/second').length, 2);
   });
 
   it('when another fails leaves nothing of it to be sent again', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { describe, it } from 'node:test';
 import type { RequestOptions } from '@hotlane/http';
+import { buildConnector } from 'undici';
 import { failure, get, open, watch } from './kit/ask.ts';
 import { leavesNothingBehind } from './kit/leftovers.ts';
 import { type Asked, aWhile, head, RawServer, until } from './kit/raw-server.ts';
@@ -73,6 +74,35 @@ describe('an origin that has shown that it pipelines', () => {
     await Promise.all(numbered(6).map(path => get(hotline, path)));
     const segments = server.of(...numbered(6)).map(({ segment }) => segment);
     assert.equal(new Set(segments).size, 1, String(segments));
+  });
+
+  it('gets them by one write, also where the first of them could go alone', async () => {
+    await using server = await RawServer.listen(request => request.answer());
+    const writes: number[] = [];
+    const connector = buildConnector({});
+    await using hotline = open(server.origin, {
+      connections: 1,
+      ...server.proven(),
+      connect: (options, callback) =>
+        connector(options, (...[error, socket]) => {
+          const { _write, _writev } = socket!;
+          Object.assign(socket!, {
+            _write(...args: Parameters<typeof _write>) {
+              writes.push(1);
+              _write.apply(this as never, args);
+            },
+            _writev(...args: Parameters<NonNullable<typeof _writev>>) {
+              writes.push(args[0].length);
+              _writev!.apply(this as never, args);
+            },
+          });
+          (callback as (...args: unknown[]) => void)(error, socket);
+        }),
+    });
+    await get(hotline, '/first');
+    writes.length = 0;
+    await Promise.all(numbered(6).map(path => get(hotline, path)));
+    assert.deepEqual(writes, [6]);
   });
 
   it('gets the next request as soon as there is a place in the pipeline', async () => {
@@ -219,7 +249,6 @@ describe('who takes what waits', () => {
   it('is whichever connection is free first: one that is still coming up is bound to nothing', async () => {
     await using server = await RawServer.listen();
     const connectors: (() => void)[] = [];
-    const { buildConnector } = await import('undici');
     const connector = buildConnector({});
     await using hotline = open(server.origin, {
       connections: 2,
