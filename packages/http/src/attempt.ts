@@ -25,8 +25,9 @@ export class Attempt implements Dispatcher.DispatchHandler {
   sentAt = 0;
   /** What had arrived over all connections when it was sent, in bytes. */
   receivedAtSent = 0;
-  /** Its response has begun. */
+  /** Its response has begun, and when. */
   begun = false;
+  begunAt = 0;
   /** The final response's header is here. */
   answered = false;
   /** Bytes of its body so far; and when the first came, and what had arrived by then over all connections. */
@@ -35,6 +36,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   receivedAtBody = 0;
   /** How long its body is, as far as is known; −1 where it is not. */
   length = -1;
+  /** Its response is a stream of events, which ends when somebody wants it to. */
+  isEndless = false;
   /** Interim responses so far. */
   interim = 0;
   error: Error | null = null;

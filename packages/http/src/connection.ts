@@ -46,6 +46,8 @@ const DEEPER_PER_RTT = 1 / 64;
 const DEEPER_MS = 0.25;
 /** What a link is taken to carry before that is known, in bytes a millisecond. */
 const USUAL_RATE = 1_000;
+/** From this round trip on a way is long, in milliseconds. */
+const FAR_MS = 20;
 /** A response of which more than this is still to come gets no followers, in bytes; or what two round trips carry. */
 const LARGE_BYTES = 64 * 1024;
 /** What is held in memory for a reader that makes a pause while others wait behind it, in bytes. */
@@ -55,8 +57,11 @@ const MOST_INTERIM = 16;
 const REQUEST_TIMEOUT = 408;
 /** A head that makes others wait for so long speaks against pipelines, in milliseconds. */
 const SLOW_MS = 3_000;
-/** A request whose connection was lost so often while its turn had come is given up. */
-const MOST_FAILURES = 2;
+/** Those behind a head that has not got on for so long go elsewhere: in milliseconds, and in round trips. */
+const STUCK_MS = 3_000;
+const STUCK_RTTS = 8;
+/** A request is given up whose connections were lost so often while it was its turn; those that were fresh count twice. */
+const MOST_FAILURES = 5;
 /** The least that waiting for a response which nobody wants may take, in milliseconds. */
 const LEAST_DROP_MS = 100;
 /** As many streams as undici opens on a connection of HTTP/2, unless the server allows fewer. */
@@ -107,6 +112,8 @@ export class Connection implements Lane, AttemptOwner {
   /** Responses since there was nothing outstanding. */
   #answeredInBurst = 0;
   #timer: unknown = null;
+  /** The next look at whether the head gets on, while there are others behind it. */
+  #headWatch: unknown = null;
 
   constructor(id: number, host: ConnectionHost, events: LaneEvents) {
     this.id = id;
@@ -163,7 +170,7 @@ export class Connection implements Lane, AttemptOwner {
     const last = this.#attempts[count - 1];
     if (last.exchange.solo || (last.exchange.manner.blocking && !last.answered)) return 0;
     const [head] = this.#attempts;
-    if (head.exchange.isPaused || this.#isLarge(head)) return 0;
+    if (head.exchange.isPaused || this.#isLarge(head) || this.#isEndless(head)) return 0;
     return this.depth - count;
   }
 
@@ -293,6 +300,7 @@ export class Connection implements Lane, AttemptOwner {
     if (this.#isGone) return;
     this.#isClosing = this.#isGone = true;
     clock.clearTimer(this.#timer);
+    clock.clearTimer(this.#headWatch);
     if (!this.#isGivenUp) this.#judge(error);
     const head = this.#attempts.find(({ sent }) => sent);
     const [unstarted, started]: [Exchange[], Exchange[]] = [[], []];
@@ -312,7 +320,8 @@ export class Connection implements Lane, AttemptOwner {
   #sortOut(attempt: Attempt, error: Error | null, isHead: boolean): void {
     const { exchange } = attempt;
     const cause = attempt.error ?? error ?? (this.cause as Error);
-    if (!this.#isGivenUp && isHead) exchange.failures++;
+    // One that was used before may have been closed before it had the request; a fresh one was not.
+    if (!this.#isGivenUp && isHead) exchange.failures += this.calls > 0 ? 1 : 2;
     exchange.alone = true;
     const tooSlow = (cause as { code?: string } | null)?.code === 'UND_ERR_HEADERS_TIMEOUT' && isHead;
     exchange.lost = {
@@ -373,9 +382,12 @@ export class Connection implements Lane, AttemptOwner {
     attempt.sentAt = clock.now();
     attempt.receivedAtSent = this.#host.link.received;
     if (this.#isH2) return;
-    // The first of a burst goes at once: on a thin line a whole segment takes its time, and the server can begin meanwhile.
-    if (attempt !== this.#attempts[0]) this.#cork();
-    if (this.#attempts.length > 1) for (const each of this.#attempts) each.wasPipelined = true;
+    // The first of a burst goes at once where the way is long: on a thin line a whole segment takes its time, and the server
+    // can begin meanwhile.
+    if (attempt !== this.#attempts[0] || this.#host.link.rttMs < FAR_MS) this.#cork();
+    if (this.#attempts.length === 1) return;
+    for (const each of this.#attempts) each.wasPipelined = true;
+    this.#watchHead();
   }
 
   /** What is sent behind others until the program's other work of this moment is done goes out together. */
@@ -396,6 +408,7 @@ export class Connection implements Lane, AttemptOwner {
     const now = clock.now();
     const { link, trust } = this.#host;
     attempt.begun = true;
+    attempt.begunAt = now;
     if (!this.#isH2) {
       const waited = now - Math.max(attempt.sentAt, this.#turnAt);
       link.onFirstByte(attempt.sentAt, this.#turnAt, this.#receivedAt(attempt), now);
@@ -417,6 +430,7 @@ export class Connection implements Lane, AttemptOwner {
     } else {
       attempt.answered = true;
       attempt.length = Number(headers.parsed['content-length'] ?? -1);
+      attempt.isEndless = String(headers.parsed['content-type']).startsWith('text/event-stream');
       if (/\bclose\b/i.test(String(headers.parsed.connection))) this.#isClosing = this.#isAnnounced = true;
       if (attempt.exchange.manner.blocking) this.#host.onRoom();
     }
@@ -619,6 +633,30 @@ export class Connection implements Lane, AttemptOwner {
   /** What had arrived, over all connections, when it was the turn of this response, or its request was sent. */
   #receivedAt(attempt: Attempt): number {
     return this.#turnAt > attempt.sentAt ? this.#receivedAtTurn : attempt.receivedAtSent;
+  }
+
+  /** Nobody knows how much is to come, and it has been coming for a while. */
+  #isEndless(head: Attempt): boolean {
+    if (!head.answered || head.length >= 0) return false;
+    return (
+      head.isEndless || clock.now() - head.begunAt > Math.max(this.#host.link.rttMs, LEAST_PATIENCE_MS) * 2
+    );
+  }
+
+  /** Those behind a head that does not get on, or of which nobody knows how long it goes on, go elsewhere after a while. */
+  #watchHead(): void {
+    if (this.#headWatch !== null) return;
+    const [head] = this.#attempts;
+    const { bytes } = head;
+    const withinMs = Math.max(STUCK_MS, STUCK_RTTS * this.#host.link.rttMs);
+    this.#headWatch = clock.setTimer(withinMs, () => {
+      this.#headWatch = null;
+      if (this.#isGone || this.#attempts.length < 2) return;
+      const isStuck =
+        head === this.#attempts[0] && (head.bytes === bytes || (head.answered && head.length < 0));
+      if (isStuck) this.#moveFollowers();
+      else this.#watchHead();
+    });
   }
 
   #isLarge(head: Attempt): boolean {

@@ -61,6 +61,7 @@ export class Exchange extends Call {
 
   constructor(owner: ExchangeOwner, options: RequestOptions, handler: Handler) {
     super(0); // a connection has but one function
+    checkPriority(options.priority);
     this.#owner = owner;
     this.#handler = isLegacy(handler) ? new LegacyAdapter(handler) : handler;
     this.manner = mannerOf(options);
@@ -257,6 +258,11 @@ class Controller implements Dispatcher.DispatchController {
     this.aborted = true;
     this.reason = reason;
   }
+}
+
+function checkPriority(priority: unknown): void {
+  if (priority === undefined || Number.isFinite(priority)) return;
+  throw new errors.InvalidArgumentError(`\`priority\`: expected a finite number, got ${String(priority)}.`);
 }
 
 function isStream(body: unknown): body is Readable {

@@ -103,7 +103,7 @@ export class Hotline extends Dispatcher implements OriginOwner {
   override dispatch(options: RequestOptions, handler: Handler): boolean {
     checkHandler(handler);
     try {
-      if (this.destroyed) throw new errors.ClientDestroyedError();
+      if (this.#destroying !== null) throw new errors.ClientDestroyedError();
       if (this.closed) throw new errors.ClientClosedError();
       return this.#originOf(options).submit(options, handler);
     } catch (error) {

@@ -24,8 +24,9 @@ import { wantsDocument } from './urgency.ts';
 
 /** So many connections are made for a page at first: as browsers of 2008 had them to an origin. */
 const AHEAD = 4;
-/** While nothing is known of an origin, so many connections are made at the most. */
+/** So many connections are made at the most, until so many responses have shown what the origin is like. */
 const FIRST_CONNECTIONS = 6;
+const FIRST_RESPONSES = 16;
 /** An exchange is given up whose connections were lost so often before it was sent. */
 const MOST_LOSSES = 3;
 
@@ -337,7 +338,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
     return {
       minLanes: 0,
       get maxLanes() {
-        return origin.link.responses === 0 ? Math.min(FIRST_CONNECTIONS, connections) : connections;
+        return origin.#isNew() ? Math.min(FIRST_CONNECTIONS, connections) : connections;
       },
       get concurrency() {
         return origin.#usualDepth();
@@ -352,6 +353,11 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
       },
       drainMs: 0,
     };
+  }
+
+  /** It may turn out to take pipelines; then it will not need a connection for each request. */
+  #isNew(): boolean {
+    return this.link.responses < FIRST_RESPONSES && this.trust.state(Date.now()) === 'unknown';
   }
 
   /** How many requests a connection takes at once, as far as the fleet is concerned. */

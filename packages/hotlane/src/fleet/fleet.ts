@@ -399,9 +399,10 @@ export class Fleet implements LaneEvents {
   }
 
   #backOff(cause: unknown): void {
+    // Those that were started together and fail together are one failure.
+    if (this.#backoff !== null) return;
     const wait = backoffMs(FIRST_BACKOFF_MS, LONGEST_BACKOFF_MS, this.#failures++);
     this.#owner.onBackOff(cause, wait);
-    this.#clock.clearTimer(this.#backoff);
     this.#backoffUntil = this.#clock.now() + wait;
     this.#backoff = this.#clock.setTimer(wait, () => this.#tryAgain());
   }

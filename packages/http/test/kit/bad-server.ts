@@ -39,6 +39,9 @@ export interface ConnectionLog {
   lied: boolean;
   /** The client has ended it, or it is gone. */
   ended: boolean;
+  /** When; and what it had been asked and not answered by then. */
+  endedAtMs: number;
+  unanswered: string[];
   /** What the client sent that is no request. */
   malformed: string | null;
 }
@@ -67,7 +70,15 @@ class Connection {
   constructor(server: BadServer, socket: Socket, index: number) {
     this.#server = server;
     this.#socket = socket;
-    this.log = { index, spoiled: false, lied: false, ended: false, malformed: null };
+    this.log = {
+      index,
+      spoiled: false,
+      lied: false,
+      ended: false,
+      endedAtMs: 0,
+      unanswered: [],
+      malformed: null,
+    };
     const parser = new RequestParser({
       head: head => this.#arrived(head),
       end: bodyBytes => {
@@ -102,6 +113,8 @@ class Connection {
 
   #ended(): void {
     this.log.ended = true;
+    this.log.endedAtMs = performance.now();
+    this.log.unanswered = this.#waiting.map(({ sighting }) => sighting.id);
     this.#gone.abort();
     this.#wake();
     this.#socket.destroy();

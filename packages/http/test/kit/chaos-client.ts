@@ -10,6 +10,8 @@ export interface Outcome {
   kind: 'pending' | 'delivered' | 'failed' | 'aborted';
   /** It had been given up by its caller before it settled. */
   gaveUp: boolean;
+  /** When; 0 where it was not. */
+  gaveUpAtMs: number;
   status: number | null;
   /** Whose answer it says it is. */
   echo: string | null;
@@ -43,6 +45,7 @@ async function byPromise(dispatcher: Dispatcher, plan: RequestPlan, outcome: Out
   const stop = new AbortController();
   const giveUp = () => {
     outcome.gaveUp = true;
+    outcome.gaveUpAtMs = performance.now();
     stop.abort(abortReason);
   };
   const timer = plan.abortMs === null ? undefined : setTimeout(giveUp, plan.abortMs);
@@ -77,6 +80,7 @@ async function read(
     chunks.push(chunk);
     if (plan.reading === 'left') {
       outcome.gaveUp = true;
+      outcome.gaveUpAtMs = performance.now();
       throw abortReason;
     }
     if (plan.reading === 'slow') await sleep(2);
@@ -98,6 +102,7 @@ function byHandler(dispatcher: Dispatcher, plan: RequestPlan, outcome: Outcome):
   const giveUp = () => {
     if (outcome.settled > 0) return;
     outcome.gaveUp = true;
+    outcome.gaveUpAtMs = performance.now();
     controller?.abort(abortReason);
   };
   const settle = (event: string) => {
@@ -160,6 +165,7 @@ export function pending(plan: RequestPlan): Outcome {
     settled: 0,
     kind: 'pending',
     gaveUp: false,
+    gaveUpAtMs: 0,
     status: null,
     echo: null,
     body: null,

@@ -25,6 +25,9 @@ export const RULES = {
   'socket-left': 'no connection is left',
 } as const;
 
+/** For so long, at the least, an answer that nobody wants is waited for. */
+const PATIENCE_MS = 90;
+
 export type Rule = keyof typeof RULES;
 
 export interface Violation {
@@ -57,6 +60,13 @@ export function judge(server: BadServer, outcomes: readonly Outcome[], brokenOff
   const givenUp = new Set<ConnectionLog>();
   let unplacedTimeout = false;
   for (const outcome of outcomes) {
+    // Or when nobody wants that answer, and it has been waited for.
+    if (outcome.gaveUp) {
+      for (const { connection } of server.sightingsOf(outcome.plan.id)) {
+        const late = connection.endedAtMs - outcome.gaveUpAtMs > PATIENCE_MS;
+        if (late && connection.unanswered[0] === outcome.plan.id) givenUp.add(connection);
+      }
+    }
     if (!isTimeout(outcome)) continue;
     const sightings = server.sightingsOf(outcome.plan.id);
     if (sightings.length === 0) unplacedTimeout = true;
