@@ -1,16 +1,10 @@
-import { Client, type Dispatcher, Pool } from 'undici';
+import { Hotline } from '@hotlane/http';
+import { Client, Pool } from 'undici';
 import { hasBrowser } from '../loading/browser.ts';
 import { CONNECT_TIMEOUT_MS, CONNECTIONS, type Contender } from './contender.ts';
 import { OneForOne } from './one-for-one.ts';
 
 const connect = { timeout: CONNECT_TIMEOUT_MS };
-
-/** The dispatcher of `@hotlane/http`, as far as it is used here. */
-type HotlineClass = new (options: {
-  connections: number;
-  maxDepth: number;
-  connect: { timeout: number };
-}) => Dispatcher & { stats(): unknown };
 
 /** Every contender, by the name it has on command lines. All but the last three have four connections. */
 export const contenders: Readonly<Record<string, Contender>> = {
@@ -40,8 +34,6 @@ export const contenders: Readonly<Record<string, Contender>> = {
     isPeer: true,
     hasQuota: true,
     open: async (_origin, quota) => {
-      const { Hotline } = (await import('@hotlane/http')) as { Hotline?: HotlineClass };
-      if (Hotline === undefined) throw new Error('@hotlane/http has no Hotline yet.');
       const dispatcher = new Hotline({ connections: CONNECTIONS, maxDepth: quota, connect });
       return { dispatcher, blocking: undefined, stats: () => dispatcher.stats() };
     },
