@@ -46,18 +46,30 @@ if (!isInstalled()) {
   }
 }
 
-/** The tests look at reports in a real browser. Debian's is installed where that can be done without asking. */
-const wanted =
-  process.argv.includes('--browser') && process.platform === 'linux' && !existsSync('/usr/bin/chromium');
-if (wanted && process.getuid() === 0 && spawnSync('apt-get', ['--version']).status === 0) {
-  console.error('Installing chromium (apt-get) …');
+/** What tests use beside npm's packages: a real browser, a real server. Debian's are installed where that can be done without asking. */
+const TOOLS = [
+  {
+    path: '/usr/bin/chromium',
+    packages: ['chromium', 'fonts-liberation'],
+    missing: 'the tests that need a browser',
+  },
+  { path: '/usr/sbin/nginx', packages: ['nginx-light'], missing: 'the tests that need nginx' },
+];
+
+function aptGet(...args) {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  const apt = (...args) => spawnSync('apt-get', args, { env, stdio: ['ignore', 'ignore', 'inherit'] }).status;
-  apt('update');
-  apt('install', '-y', '--no-install-recommends', 'chromium', 'fonts-liberation');
+  return spawnSync('apt-get', args, { env, stdio: ['ignore', 'ignore', 'inherit'] }).status;
 }
-if (wanted && !existsSync('/usr/bin/chromium')) {
-  console.error(
-    'No /usr/bin/chromium: the tests that need a browser are marked as not run. Install: apt-get install chromium',
-  );
+
+if (process.argv.includes('--tools') && process.platform === 'linux') {
+  const wanted = TOOLS.filter(({ path }) => !existsSync(path));
+  if (wanted.length > 0 && process.getuid() === 0 && spawnSync('apt-get', ['--version']).status === 0) {
+    const packages = wanted.flatMap(tool => tool.packages);
+    console.error(`Installing ${packages.join(', ')} (apt-get) …`);
+    aptGet('update');
+    aptGet('install', '-y', '--no-install-recommends', ...packages);
+  }
+  for (const { path, packages, missing } of wanted.filter(({ path }) => !existsSync(path))) {
+    console.error(`No ${path}: ${missing} are marked as not run. Install: apt-get install ${packages[0]}`);
+  }
 }

@@ -43,7 +43,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   error: Error | null = null;
   /** Its connection has let go of it: what still comes is nobody's. */
   over = false;
-  /** There were others before it or behind it. */
+  /** It was sent while others before it were not answered. */
   wasPipelined = false;
   client: Dispatcher.DispatchController | null = null;
   readonly #owner: AttemptOwner;

@@ -352,8 +352,9 @@ export class Connection implements Lane, AttemptOwner {
     if (code !== 'UND_ERR_INFO' && sent > 0) this.cause ??= error;
     // One that was idle may have been closed before it had the burst; that is no one's fault.
     const wasIdle = this.calls > 0 && this.#answeredInBurst === 0;
-    if (sent > 1 && !this.#isAnnounced && !wasIdle) {
-      trust.onBroken(`closed with ${sent} requests outstanding`, Date.now());
+    const followers = this.#attempts.filter(attempt => attempt.wasPipelined).length;
+    if (followers > 0 && !this.#isAnnounced && !wasIdle) {
+      trust.onBroken(`closed before ${followers} pipelined requests were answered`, Date.now());
     }
   }
 
@@ -385,8 +386,8 @@ export class Connection implements Lane, AttemptOwner {
     // The first of a burst goes at once where the way is long: on a thin line a whole segment takes its time, and the server
     // can begin meanwhile.
     if (attempt !== this.#attempts[0] || this.#host.link.rttMs < FAR_MS) this.#cork();
-    if (this.#attempts.length === 1) return;
-    for (const each of this.#attempts) each.wasPipelined = true;
+    if (attempt === this.#attempts[0]) return;
+    attempt.wasPipelined = true;
     this.#watchHead();
   }
 

@@ -454,7 +454,9 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
       }
     }
     for (const exchange of unstarted as readonly Exchange[]) {
-      if (exchange.settled || ++exchange.losses >= MOST_LOSSES) {
+      // One that was used may be closed at any time; that is no sign of anything.
+      if (lane.calls === 0) exchange.losses++;
+      if (exchange.settled || exchange.losses >= MOST_LOSSES) {
         exchange.fail((lane.cause as Error) ?? new errors.SocketError('closed'));
         this.finished(exchange);
       } else again.push(exchange);

@@ -255,6 +255,9 @@ describe('an origin', () => {
     const answers = ['/a', '/b', '/c', '/d', '/e'].map(path => get(hotline, path));
     await server.came(2);
     server.asked[0].answer();
+    await server.came(3);
+    assert.deepEqual(messages, [], 'the first was sent as if there were no pipelines');
+    server.asked[1].answer();
     await server.came(5);
     server.onRequest = request => request.answer();
     server.wires[0].socket.destroy();
@@ -267,7 +270,7 @@ describe('an origin', () => {
         [server.origin, 'broken'],
       ],
     );
-    assert.match(messages[1].why, /4 requests outstanding/);
+    assert.match(messages[1].why, /3 pipelined requests/);
   });
 
   it('is trusted by another Hotline as far as by the first', async () => {
