@@ -27,6 +27,8 @@ export interface ConnectionHost extends Outcomes {
   mayTry(connection: Connection): boolean;
   /** Whether there are less urgent requests, which it should not wait for. */
   isUrgent(call: Call): boolean;
+  /** Whether more requests wait than there are connections. */
+  isPressed(): boolean;
   /** For how long all that was asked for keeps the link busy, in milliseconds. */
   backlogMs(): number;
   /** After so long without a request the connection may go, in milliseconds. */
@@ -187,11 +189,16 @@ export class Connection implements Lane, AttemptOwner {
     if (count === 0) return -this.#turnAt * 1e-13;
     const { link } = this.#host;
     const [head] = this.#attempts;
-    const behind = (count - 1) * link.thinkMs;
-    const serverMs = head.begun ? behind : behind + Math.max(link.thinkMs, this.#overdueMs(head));
+    const behind = head.begun ? count - 1 : count;
+    const overdueMs = head.begun ? 0 : this.#overdueMs(head);
+    const serverMs = Math.max(behind * link.thinkMs, overdueMs);
     if ((call as Exchange).solo) return serverMs + link.rttMs;
     const backlogMs = this.#host.backlogMs();
-    if (serverMs > Math.max(link.rttMs, LEAST_PATIENCE_MS, backlogMs)) return Number.POSITIVE_INFINITY;
+    const heldUpMs = Math.max(
+      behind * (this.#host.isPressed() ? link.usualThinkMs : link.thinkMs),
+      overdueMs,
+    );
+    if (heldUpMs > Math.max(link.rttMs, LEAST_PATIENCE_MS, backlogMs)) return Number.POSITIVE_INFINITY;
     const ownMs = this.#unreadBytes() / (link.rate || USUAL_RATE);
     if (this.#host.trust.state(Date.now()) === 'unknown') return ownMs;
     if (this.#host.isUrgent(call)) return Math.max(serverMs, ownMs);

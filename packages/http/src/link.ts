@@ -4,6 +4,8 @@ const NEWEST = 1 / 16;
 const LEAST_RATE_MS = 0.05;
 /** Of so many bodies the one that came fastest tells the link's rate: others were held up by the server. */
 const RATES = 8;
+/** Of so many thinking times the middle one is the usual one. */
+const THINKS = 9;
 /** The shortest round trip counts for so long, in milliseconds; the path may change. */
 const RTT_HOLDS_MS = 60_000;
 /** What a response is taken to measure before one was seen, in bytes. */
@@ -25,6 +27,8 @@ export class Link {
   connectMs = 0;
   /** How long the server takes to begin with a response whose turn it is, in milliseconds: a running mean. */
   thinkMs = 0;
+  /** How long it usually takes: unlike the mean, few that take long do not change it. */
+  usualThinkMs = 0;
   /** From a request's sending to its response's end, in milliseconds: a running mean; 0 while nothing is known. */
   serviceMs = 0;
   /** How many bytes arrive in a millisecond where the link is the limit; 0 while nothing is known. */
@@ -36,6 +40,7 @@ export class Link {
   /** Bytes of bodies that arrived so far, over all connections. */
   received = 0;
   #thinks = 0;
+  readonly #lastThinks: number[] = [];
   #connects = 0;
   #rttSeenAt = 0;
   readonly #rates = new Float64Array(RATES);
@@ -58,6 +63,8 @@ export class Link {
     if (turnAt <= sentAt) this.#sawRoundTrip(now - sentAt, now);
     const think = this.overdueMs(sentAt, turnAt, received, now);
     this.thinkMs += (think - this.thinkMs) * weight(++this.#thinks);
+    this.#lastThinks[this.#thinks % THINKS] = think;
+    this.usualThinkMs = middleOf(this.#lastThinks);
   }
 
   /** How long the server has let us wait for a response whose turn it is, the link's share left out. See `onFirstByte`. */
@@ -98,6 +105,11 @@ export class Link {
     this.rttMs = ms;
     this.#rttSeenAt = now;
   }
+}
+
+function middleOf(times: readonly number[]): number {
+  const sorted = times.filter(time => time !== undefined).sort((a, b) => a - b);
+  return sorted[sorted.length >> 1];
 }
 
 /** Of the n-th sample: first all count the same, then the newest a sixteenth. */

@@ -292,6 +292,10 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
     return this.#unhurried > 0 && priority >= 0;
   }
 
+  isPressed(): boolean {
+    return this.#scheduler.waiting > this.#connections.size;
+  }
+
   backlogMs(): number {
     const { rate, bytes } = this.link;
     if (rate === 0) return 0;
