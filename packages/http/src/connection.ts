@@ -27,6 +27,8 @@ export interface ConnectionHost extends Outcomes {
   mayTry(connection: Connection): boolean;
   /** Whether there are less urgent requests, which it should not wait for. */
   isUrgent(call: Call): boolean;
+  /** Whether nothing waits, and a connection has nothing to do. */
+  hasIdle(): boolean;
   /** Whether more requests wait than there are connections. */
   isPressed(): boolean;
   /** For how long all that was asked for keeps the link busy, in milliseconds. */
@@ -59,8 +61,9 @@ const MOST_INTERIM = 16;
 const REQUEST_TIMEOUT = 408;
 /** A head that makes others wait for so long speaks against pipelines, in milliseconds. */
 const SLOW_MS = 3_000;
-/** Those behind a head that has not got on for so long go elsewhere: in milliseconds, and in round trips. */
+/** Those behind a head that has not got on for so long go elsewhere, in milliseconds; and where a connection has nothing to do: in milliseconds and in round trips. */
 const STUCK_MS = 3_000;
+const LEAST_STUCK_MS = 250;
 const STUCK_RTTS = 8;
 /** A request is given up whose connections were lost so often while it was its turn; those that were fresh count twice. */
 const MOST_FAILURES = 5;
@@ -652,17 +655,21 @@ export class Connection implements Lane, AttemptOwner {
   }
 
   /** Those behind a head that does not get on, or of which nobody knows how long it goes on, go elsewhere after a while. */
-  #watchHead(): void {
+  #watchHead(sinceMs = clock.now()): void {
     if (this.#headWatch !== null) return;
     const [head] = this.#attempts;
     const { bytes } = head;
-    const withinMs = Math.max(STUCK_MS, STUCK_RTTS * this.#host.link.rttMs);
-    this.#headWatch = clock.setTimer(withinMs, () => {
+    const lookMs = Math.max(LEAST_STUCK_MS, STUCK_RTTS * this.#host.link.rttMs);
+    this.#headWatch = clock.setTimer(lookMs, () => {
       this.#headWatch = null;
       if (this.#isGone || this.#attempts.length < 2) return;
-      const isStuck =
-        head === this.#attempts[0] && (head.bytes === bytes || (head.answered && head.length < 0));
-      if (isStuck) this.#moveFollowers();
+      const isSame = head === this.#attempts[0];
+      const stuckMs = clock.now() - sinceMs;
+      const isStill = isSame && head.bytes === bytes;
+      const isLong = stuckMs >= Math.max(STUCK_MS, lookMs);
+      if ((isStill && (isLong || this.#host.hasIdle())) || (isLong && isSame && head.length < 0))
+        this.#moveFollowers();
+      else if (isStill || (isSame && head.answered && head.length < 0)) this.#watchHead(sinceMs);
       else this.#watchHead();
     });
   }

@@ -292,6 +292,12 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
     return this.#unhurried > 0 && priority >= 0;
   }
 
+  hasIdle(): boolean {
+    if (this.#scheduler.waiting > 0) return false;
+    for (const connection of this.#connections) if (connection.isIdle && connection.room() > 0) return true;
+    return false;
+  }
+
   isPressed(): boolean {
     return this.#scheduler.waiting > this.#connections.size;
   }

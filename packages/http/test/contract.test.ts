@@ -50,6 +50,7 @@ function open(outcomes: Outcomes, depth: number): LaneRig {
     createClient: socket => createClient(url, socket, {}),
     mayTry: () => true,
     isUrgent: () => false,
+    hasIdle: () => false,
     isPressed: () => false,
     backlogMs: () => 0,
     idleMs: 10_000,
