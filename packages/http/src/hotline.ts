@@ -53,7 +53,7 @@ export class Hotline extends Dispatcher implements OriginOwner {
   /**
    * @param origin for requests that name none, like `'http://localhost:3000'`
    * @param options see `HotlineOptions`
-   * @throws HotlaneError OPTION; `InvalidArgumentError` of undici for a URL that is none
+   * @throws HotlaneError OPTION; `InvalidArgumentError` of undici for options of its own, and for a URL that is none
    */
   constructor(origin: string | URL, options?: HotlineOptions);
   constructor(options?: HotlineOptions);

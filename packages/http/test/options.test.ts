@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Hotline, type HotlineOptions } from '@hotlane/http';
+import { get, open } from './kit/ask.ts';
+import { leavesNothingBehind } from './kit/leftovers.ts';
+import { RawServer } from './kit/raw-server.ts';
+
+leavesNothingBehind();
+
+describe("an option of undici's Client", () => {
+  const bad = [
+    { headersTimeout: 'soon' },
+    { maxHeaderSize: -1 },
+    { keepAliveTimeout: Number.POSITIVE_INFINITY },
+    { connectTimeout: -1 },
+    { maxResponseSize: Number.NaN },
+    { connect: 'there' },
+  ];
+  for (const options of bad as unknown as HotlineOptions[]) {
+    it(`that cannot be is refused when the Hotline is made: ${Object.keys(options)}`, () => {
+      assert.throws(() => new Hotline(options), { code: 'UND_ERR_INVALID_ARG' });
+    });
+  }
+
+  it('may be a longer time than a timer takes', async () => {
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error) => warnings.push(warning);
+    process.on('warning', onWarning);
+    await using server = await RawServer.listen(request => request.answer());
+    await using hotline = open(server.origin, { keepAliveTimeout: 1e12, keepAliveMaxTimeout: 1e12 });
+    assert.equal(await get(hotline, '/'), '/');
+    assert.equal(await get(hotline, '/again'), '/again');
+    assert.equal(server.wires.length, 1);
+    assert.deepEqual(warnings, []);
+    process.off('warning', onWarning);
+  });
+});
