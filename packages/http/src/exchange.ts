@@ -66,7 +66,7 @@ export class Exchange extends Call {
     this.#handler = isLegacy(handler) ? new LegacyAdapter(handler) : handler;
     this.manner = mannerOf(options);
     this.wire = wireOptions(options, this.manner);
-    this.priority = options.priority ?? urgencyOf(options.headers);
+    this.priority = options.priority ?? urgencyOf(this.wire.headers);
     this.#controller = new Controller(this);
     this.isUploading = options.body != null && !this.manner.repeatable;
     if (isStream(options.body)) this.#watch(options.body);

@@ -136,7 +136,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
       return true;
     }
     this.#scheduler.submit(exchange);
-    if (this.#fleet.lanes.length === 0 && wantsDocument(options.headers) && this.#owner.makesAhead())
+    if (this.#fleet.lanes.length === 0 && wantsDocument(exchange.wire.headers) && this.#owner.makesAhead())
       this.#lookAhead();
     if (this.demand() > this.#fleet.growAbove) this.#fleet.grow();
     if (this.#scheduler.waiting === 0) return true;

@@ -47,10 +47,18 @@ function isBytes(body: unknown): body is string | Uint8Array {
 export function wireOptions(options: RequestOptions, manner: Manner): Dispatcher.DispatchOptions {
   return {
     ...options,
+    headers: asTheyAre(options.headers),
     // The client holds nothing back: when a request goes is not its business.
     blocking: false,
     idempotent: manner.solo ? options.idempotent : true,
     // It would close the connection after each HEAD, for the sake of servers that send a body; such a body is noticed.
     reset: options.reset ?? (manner.solo ? undefined : false),
   };
+}
+
+/** The request may wait, and be sent more than once: meanwhile headers may be changed, and some can be read only once. */
+function asTheyAre(headers: RequestOptions['headers']): RequestOptions['headers'] {
+  if (typeof headers !== 'object' || headers === null) return headers;
+  if (Array.isArray(headers)) return [...headers];
+  return Symbol.iterator in headers ? new Set(headers) : { ...headers };
 }
