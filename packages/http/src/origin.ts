@@ -93,6 +93,8 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
   #failed = 0;
   #retried = 0;
   #isPumping = false;
+  /** What `isNew` said at the last look at room. */
+  #wasNew = true;
   #wasFull = false;
   #onIdle: (() => void) | null = null;
 
@@ -262,6 +264,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
       this.#isPumping = false;
       this.#freeWaiting();
       this.#scheduler.pump();
+      this.#reviewNew();
       if (this.#stuck() > 0 || this.demand() > this.#fleet.growAbove) this.#fleet.grow();
       if (!this.#wasFull || this.#scheduler.waiting > 0) return;
       this.#wasFull = false;
@@ -358,6 +361,13 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
   /** It may turn out to take pipelines; then it will not need a connection for each request. */
   #isNew(): boolean {
     return this.link.responses < FIRST_RESPONSES && this.trust.state(Date.now()) === 'unknown';
+  }
+
+  /** One that is not new any more may have more connections, which the fleet does not know by itself. */
+  #reviewNew(): void {
+    const isNew = this.#isNew();
+    if (this.#wasNew && !isNew) this.#fleet.grow();
+    this.#wasNew = isNew;
   }
 
   /** How many requests a connection takes at once, as far as the fleet is concerned. */
