@@ -320,14 +320,17 @@ export class Connection implements Lane, AttemptOwner {
   #sortOut(attempt: Attempt, error: Error | null, isHead: boolean): void {
     const { exchange } = attempt;
     const cause = attempt.error ?? error ?? (this.cause as Error);
-    // One that was used before may have been closed before it had the request; a fresh one was not.
-    if (!this.#isGivenUp && isHead) exchange.failures += this.calls > 0 ? 1 : 2;
+    if (!this.#isGivenUp && isHead) this.#countFailure(exchange);
     exchange.alone = true;
-    const tooSlow = (cause as { code?: string } | null)?.code === 'UND_ERR_HEADERS_TIMEOUT' && isHead;
     exchange.lost = {
       cause,
-      again: this.#mayGoOn(exchange) && !attempt.answered && !tooSlow,
+      again: this.#mayGoOn(exchange) && !attempt.answered && !(isHead && isTooSlow(cause)),
     };
+  }
+
+  /** One that was used before may have been closed before it had the request; a fresh one was not. */
+  #countFailure(exchange: Exchange): void {
+    exchange.failures += this.calls > 0 ? 1 : 2;
   }
 
   /** Whether it may be sent once more, on another connection. */
@@ -425,7 +428,7 @@ export class Connection implements Lane, AttemptOwner {
         this.#break(attempt, `more than ${MOST_INTERIM} interim responses to one request`);
         return;
       }
-    } else if (status === REQUEST_TIMEOUT && this.#mayGoOn(attempt.exchange)) {
+    } else if (status === REQUEST_TIMEOUT && !this.#isH2 && this.#mayGoOn(attempt.exchange)) {
       this.#onTimedOut(attempt);
       return;
     } else {
@@ -495,8 +498,8 @@ export class Connection implements Lane, AttemptOwner {
       return;
     }
     this.#forget(attempt);
-    if (!refused && !attempt.answered && this.#mayGoOn(attempt.exchange)) {
-      attempt.exchange.failures++;
+    if (!refused && !attempt.answered && !isTooSlow(error) && this.#mayGoOn(attempt.exchange)) {
+      attempt.exchange.failures += 2; // its connection goes on, and has had it
       this.#host.requeue([attempt.exchange]);
       return;
     }
@@ -536,11 +539,11 @@ export class Connection implements Lane, AttemptOwner {
    * either case another connection is the answer (RFC 9110, 15.5.9).
    */
   #onTimedOut(attempt: Attempt): void {
-    attempt.exchange.failures++;
+    this.#countFailure(attempt.exchange);
     attempt.exchange.alone = true;
     this.#forget(attempt);
+    this.end(undefined); // first, so that it does not come back here
     this.#host.requeue([attempt.exchange]);
-    this.end(undefined);
   }
 
   /** What the server sends is no HTTP. */
@@ -671,6 +674,11 @@ export class Connection implements Lane, AttemptOwner {
 function isRefusal(error: Error): boolean {
   const { code } = error as { code?: string };
   return code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH';
+}
+
+/** The server had the time that there was for its answer. */
+function isTooSlow(error: Error | null | undefined): boolean {
+  return (error as { code?: string } | null | undefined)?.code === 'UND_ERR_HEADERS_TIMEOUT';
 }
 
 /** Whether the server's bytes are no sequence of responses to what it was asked. */

@@ -3,7 +3,13 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
+import {
+  constants,
+  createSecureServer,
+  type Http2SecureServer,
+  type Http2ServerResponse,
+  type ServerHttp2Session,
+} from 'node:http2';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect as connectTo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -186,6 +192,39 @@ describe('over HTTP/2, where the server speaks it', () => {
     assert.equal(await read, '/read');
     assert.ok((await post) instanceof Error);
     assert.equal(seen, 3);
+  });
+
+  it('408 is an answer like others: it concerns no other request', async () => {
+    await using at = await serve((request, response) => {
+      if (request.url === '/slow') request.resume().on('end', () => (slow = () => response.end('slow')));
+      else response.writeHead(408).end('too late');
+    });
+    let slow: (() => void) | null = null;
+    await using hotline = open(at.origin, { connect: connect() });
+    const post = get(hotline, '/slow', { method: 'POST', body: 'x' });
+    await until(() => slow !== null);
+    assert.equal(await get(hotline, '/'), 'too late');
+    slow!();
+    assert.equal(await post, 'slow');
+  });
+
+  it('a request that the server leaves without an answer for too long is not asked again', async () => {
+    let seen = 0;
+    await using at = await serve(() => seen++);
+    await using hotline = open(at.origin, { connect: connect(), headersTimeout: 100 });
+    assert.equal((await failure(get(hotline, '/'))).code, 'UND_ERR_HEADERS_TIMEOUT');
+    assert.equal(seen, 1);
+  });
+
+  it('a request whose stream the server ends each time is asked again three times', async () => {
+    let seen = 0;
+    await using at = await serve((_request, response) => {
+      seen++;
+      (response as unknown as Http2ServerResponse).stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    });
+    await using hotline = open(at.origin, { connect: connect() });
+    await failure(get(hotline, '/'));
+    assert.equal(seen, 4);
   });
 
   it('is HTTP/1.1 where that is all that the client wants', async () => {
