@@ -372,10 +372,17 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
 
   /** How many requests a connection takes at once, as far as the fleet is concerned. */
   #usualDepth(): number {
-    for (const connection of this.#connections) if (connection.protocol === 'h2') return connection.depth;
+    const h2 = this.#h2();
+    if (h2 !== undefined) return h2.depth;
     const { thinkMs, rttMs } = this.link;
     const depth = this.trust.depth(false, Date.now());
     return thinkMs === 0 ? depth : Math.max(1, Math.min(depth, 1 + Math.floor(rttMs / thinkMs)));
+  }
+
+  /** One of its connections that speaks HTTP/2. */
+  #h2(): Connection | undefined {
+    for (const connection of this.#connections) if (connection.protocol === 'h2') return connection;
+    return undefined;
   }
 
   createLane(id: number, events: LaneEvents): Lane {
@@ -386,7 +393,9 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
 
   demand(): number {
     const depth = this.#usualDepth();
-    const asked = this.#live - this.#unread + this.#ahead * depth + this.#solos * (depth - 1);
+    // With HTTP/2 nothing needs to be alone on its connection.
+    const alone = this.#h2() === undefined ? this.#solos * (depth - 1) : 0;
+    const asked = this.#live - this.#unread + this.#ahead * depth + alone;
     // However few requests stuck connections have, they are full.
     const stuck = this.#stuck();
     return stuck === 0 ? asked : Math.max(asked, stuck * depth + this.#scheduler.waiting);
