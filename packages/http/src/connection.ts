@@ -101,6 +101,10 @@ export class Connection implements Lane, AttemptOwner {
   #isAnnounced = false;
   /** Responses that were moved elsewhere are still to come on it. */
   #endsWhenIdle = false;
+  /** HTTP/2: the server has said that it goes. */
+  #isLeaving = false;
+  /** What the client gives back, while it does. */
+  #turnedAway: Attempt[] | null = null;
   /** We have no more use for it: its end is no fault of anybody's. */
   #isGivenUp = false;
   #isGone = false;
@@ -293,7 +297,40 @@ export class Connection implements Lane, AttemptOwner {
   /** The client has no connection any more; it tells those of its requests that it fails just before or after. */
   #onDisconnect(error: Error): void {
     this.#isClosing = true;
-    queueMicrotask(() => this.#onGone(error));
+    if (this.#isH2 && !this.#socket!.destroyed) this.#onGoAway(error);
+    else queueMicrotask(() => this.#onGone(error));
+  }
+
+  /** HTTP/2: the server takes no more requests, and answers those that it has taken. */
+  #onGoAway(error: Error): void {
+    if (this.#isLeaving) return;
+    this.#isLeaving = true;
+    this.#socket!.once('close', () => this.#onGone(error));
+    this.#events.onEnding(this);
+    // Later: what was not on the wire yet comes back to the client in this turn of the loop.
+    setImmediate(() => this.#turnAway(error));
+  }
+
+  /** What the client keeps for another connection goes there our way, whatever it is: the server has not begun with it. */
+  #turnAway(error: Error): void {
+    if (this.#isGone) return;
+    const turnedAway: Attempt[] = [];
+    this.#turnedAway = turnedAway;
+    this.#client!.destroy(error).catch(ignore);
+    this.#turnedAway = null;
+    const again: Exchange[] = [];
+    for (const attempt of turnedAway) {
+      const { exchange } = attempt;
+      this.#forget(attempt);
+      this.#countFailure(exchange);
+      if (exchange.failures <= MOST_FAILURES) again.push(exchange);
+      else {
+        this.#host.settle(exchange, true, error);
+        this.#host.finished(exchange, this);
+      }
+    }
+    this.#host.requeue(again);
+    this.drain();
   }
 
   #onGone(error: Error | null): void {
@@ -313,6 +350,7 @@ export class Connection implements Lane, AttemptOwner {
     this.#next = null;
     if (this.#client === null) this.#socket?.destroy();
     else this.#client.destroy(error).catch(ignore);
+    if (this.#isLeaving) this.#socket!.destroy(); // which its client has let go
     this.#events.onEnded(this, unstarted, started);
   }
 
@@ -492,6 +530,10 @@ export class Connection implements Lane, AttemptOwner {
   }
 
   onError(attempt: Attempt, error: Error): void {
+    if (this.#turnedAway !== null) {
+      this.#turnedAway.push(attempt);
+      return;
+    }
     const refused = !attempt.sent && (this.#dispatched === attempt || isRefusal(error));
     if (!refused && !this.#isH2) {
       attempt.error = error; // the connection's end follows

@@ -150,6 +150,20 @@ describe('over HTTP/2, where the server speaks it', () => {
     assert.equal(at.sessions.length, 1);
   });
 
+  it('a connection is enough for many requests that may not run twice', async () => {
+    const timers = new Set<NodeJS.Timeout>();
+    await using at = await serve((request, response) => {
+      request.resume();
+      timers.add(setTimeout(() => response.end(request.url), 40));
+    });
+    await using hotline = open(at.origin, { connect: connect() });
+    await get(hotline, '/first');
+    const posts = numbered(20).map(path => get(hotline, path, { method: 'POST', body: 'text' }));
+    assert.deepEqual(await Promise.all(posts), numbered(20));
+    assert.ok(at.sessions.length <= 2, String(at.sessions.length));
+    for (const timer of timers) clearTimeout(timer);
+  });
+
   it('an abort ends its own stream, and no other', async () => {
     let ended = 0;
     await using at = await serve((request, response) => {
@@ -178,6 +192,53 @@ describe('over HTTP/2, where the server speaks it', () => {
     assert.equal(await get(hotline, '/second'), 'GET /second ');
     at.sessions.at(-1)!.destroy();
     assert.equal(await get(hotline, '/third'), 'GET /third ');
+  });
+
+  it('a session that the server is about to end answers what it has taken', async () => {
+    const waiting: (() => void)[] = [];
+    const seen: string[] = [];
+    await using at = await serve((request, response) => {
+      seen.push(`${request.method} ${request.url}`);
+      request.resume();
+      if (request.url === '/slow') waiting.push(() => response.end('slow'));
+      else response.end(request.url);
+    });
+    await using hotline = open(at.origin, { connect: connect(), connections: 1 });
+    await get(hotline, '/first');
+    const slow = [get(hotline, '/slow', { method: 'POST', body: 'x' }), get(hotline, '/slow')];
+    await until(() => waiting.length === 2);
+    at.sessions[0].close();
+    await until(() => hotline.stats()[at.origin].connections[0].state === 'draining');
+    assert.equal(await get(hotline, '/after'), '/after');
+    for (const answer of waiting) answer();
+    assert.deepEqual(await Promise.all(slow), ['slow', 'slow']);
+    assert.deepEqual(seen, ['GET /first', 'POST /slow', 'GET /slow', 'GET /after']);
+    await until(() => at.sockets.size === 1);
+  });
+
+  it('what the server has not taken before it ends a session is sent on the next, whatever it is', async () => {
+    await using at = await serve();
+    await using hotline = open(at.origin, { connect: connect(), connections: 1 });
+    await get(hotline, '/first');
+    const posts = numbered(5).map(path => get(hotline, path, { method: 'POST', body: 'x' }));
+    at.sessions[0].goaway(constants.NGHTTP2_NO_ERROR, 1);
+    assert.deepEqual(
+      await Promise.all(posts),
+      numbered(5).map(path => `POST ${path} x`),
+    );
+  });
+
+  it('a session that the server is about to end ends at once by destroy()', async () => {
+    let seen = 0;
+    await using at = await serve(() => seen++);
+    await using hotline = open(at.origin, { connect: connect(), connections: 1 });
+    const failed = failure(get(hotline, '/'));
+    await until(() => seen === 1);
+    at.sessions[0].close();
+    await until(() => hotline.stats()[at.origin].connections[0].state === 'draining');
+    await hotline.destroy();
+    assert.equal((await failed).code, 'UND_ERR_DESTROYED');
+    await until(() => at.sockets.size === 0);
   });
 
   it('what was not answered when its session is lost is asked again, if it may be', async () => {
