@@ -70,11 +70,13 @@ export interface OriginOwner {
 export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
   /** As in a URL: scheme, host and port. */
   readonly name: string;
-  readonly servername: string | null;
+  readonly servername: string;
   readonly known: Known;
   readonly #options: ResolvedOptions;
   readonly #owner: OriginOwner;
   readonly #url: URL;
+  /** The name that the server's certificate must have, where that is not the origin's. */
+  readonly #certificateName: string | null;
   readonly #scheduler = new Scheduler(clock);
   readonly #fleet: Fleet;
   readonly #keepAlive = new KeepAlive();
@@ -106,11 +108,12 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
     owner: OriginOwner,
   ) {
     this.name = name;
-    this.servername = servername;
+    this.#url = new URL(name);
+    this.#certificateName = servername;
+    this.servername = servername ?? this.#url.hostname;
     this.known = known;
     this.#options = options;
     this.#owner = owner;
-    this.#url = new URL(name);
     this.#fleet = new Fleet(this.#fleetOptions(), this, clock);
   }
 
@@ -322,7 +325,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
         hostname: isIpv6 ? hostname.slice(1, -1) : hostname,
         protocol,
         port,
-        ...(this.servername !== null && { servername: this.servername }),
+        ...(this.#certificateName !== null && { servername: this.#certificateName }),
         localAddress: this.#options.localAddress,
       },
       onDone as Parameters<ResolvedOptions['connect']>[1],

@@ -43,10 +43,20 @@ function isBytes(body: unknown): body is string | Uint8Array {
   return typeof body === 'string' || body instanceof Uint8Array;
 }
 
-/** What the connection's client is given: as it was asked for, but for what is decided here. */
-export function wireOptions(options: RequestOptions, manner: Manner): Dispatcher.DispatchOptions {
+/**
+ * What the connection's client is given: as it was asked for, but for what is decided here.
+ *
+ * @param servername of all requests to the origin
+ */
+export function wireOptions(
+  options: RequestOptions,
+  manner: Manner,
+  servername: string,
+): Dispatcher.DispatchOptions & { servername: string } {
   return {
     ...options,
+    // Where one names its host, and the one before it did not, the client would close its connection.
+    servername,
     headers: asTheyAre(options.headers),
     // The client holds nothing back: when a request goes is not its business.
     blocking: false,

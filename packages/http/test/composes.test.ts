@@ -11,7 +11,7 @@ import {
   type ServerHttp2Session,
 } from 'node:http2';
 import { createServer as createTlsServer } from 'node:https';
-import { type AddressInfo, connect as connectTo, type Socket } from 'node:net';
+import { type AddressInfo, connect as connectTo, type LookupFunction, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -121,6 +121,21 @@ describe('over TLS', () => {
     assert.equal(at.sockets.size, 2);
     const wrong = await failure(get(hotline, '/', { headers: { host: 'three.test' } }));
     assert.equal(wrong.code, 'ERR_TLS_CERT_ALTNAME_INVALID');
+  });
+
+  it('requests that name the host of their origin share connections with those that do not', async () => {
+    let connections = 0;
+    await using at = await listen(createTlsServer(tls, echo));
+    at.server.on('secureConnection', () => connections++);
+    const lookup: LookupFunction = (_name, _options, done) =>
+      done(null, [{ address: '127.0.0.1', family: 4 }]);
+    const connect = { ca: tls.cert, lookup };
+    await using hotline = open(`https://one.test:${at.port}`, { connect });
+    await get(hotline, '/');
+    await get(hotline, '/', { headers: { host: 'one.test' } });
+    await get(hotline, '/', { servername: 'one.test' } as never);
+    await get(hotline, '/');
+    assert.equal(connections, 1);
   });
 });
 

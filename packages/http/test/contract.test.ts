@@ -62,7 +62,7 @@ function open(outcomes: Outcomes, depth: number): LaneRig {
   const handler = { onRequestStart() {}, onResponseError() {} };
   const nobody = { cancel() {}, onSettled() {} };
   const make = (path: string, headers = {}) =>
-    new Exchange(nobody, { path, method: 'GET', headers }, handler);
+    new Exchange(nobody, { servername: '127.0.0.1', path, method: 'GET', headers }, handler);
   const kinds = {
     quick: () => make('/quick'),
     failing: () => make('/quick', { 'not a name': 'for a header' }),
