@@ -31,6 +31,8 @@ export interface ConnectionHost extends Outcomes {
   backlogMs(): number;
   /** After so long without a request the connection may go, in milliseconds. */
   readonly idleMs: number;
+  /** A connection is sent no more requests than this. */
+  readonly maxRequests: number;
   /** A body of more bytes than this fails. */
   readonly maxResponseBytes: number;
   /** There may be room where there was none. */
@@ -169,13 +171,14 @@ export class Connection implements Lane, AttemptOwner {
   room(): number {
     if (this.state !== 'up' || this.#isClosing || this.#next !== null || this.#isReading) return 0;
     const count = this.#attempts.length;
-    if (this.#isH2 || count === 0) return this.depth - count;
+    const left = this.#host.maxRequests - this.calls - count;
+    if (this.#isH2 || count === 0 || left <= 0) return Math.min(this.depth - count, left);
     if (this.calls + count >= this.#host.trust.closesAfter) return 0;
     const last = this.#attempts[count - 1];
     if (last.exchange.solo || (last.exchange.manner.blocking && !last.answered)) return 0;
     const [head] = this.#attempts;
     if (head.exchange.isPaused || this.#isLarge(head) || this.#isEndless(head)) return 0;
-    return this.depth - count;
+    return Math.min(this.depth - count, left);
   }
 
   /**
@@ -559,12 +562,17 @@ export class Connection implements Lane, AttemptOwner {
         const next = this.#next;
         this.#next = null;
         this.#dispatch(next);
-      } else if (this.#attempts.length === 0 && (this.state === 'draining' || this.#endsWhenIdle)) {
+      } else if (this.#attempts.length === 0 && this.#isDone()) {
         this.end(undefined);
       }
       this.#reviewDropped();
       this.#host.onRoom();
     });
+  }
+
+  /** It is of no use once it has nothing more to do. */
+  #isDone(): boolean {
+    return this.state === 'draining' || this.#endsWhenIdle || this.calls >= this.#host.maxRequests;
   }
 
   /** From here on the attempt is over for this connection, and the other way round. */

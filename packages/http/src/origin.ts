@@ -310,6 +310,10 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
     return this.#options.keepAliveTimeout;
   }
 
+  get maxRequests(): number {
+    return this.#options.maxRequestsPerClient;
+  }
+
   get maxResponseBytes(): number {
     return this.#options.maxResponseBytes;
   }
@@ -339,7 +343,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
   // ---- the fleet ------------------------------------------------------------------------------------------
 
   #fleetOptions(): FleetOptions {
-    const { connections, maxRequestsPerClient } = this.#options;
+    const { connections } = this.#options;
     const origin = this;
     return {
       minLanes: 0,
@@ -353,7 +357,8 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
       // Whoever makes the socket says when that takes too long.
       startMs: Number.POSITIVE_INFINITY,
       recycle: {
-        afterCalls: maxRequestsPerClient,
+        // Connections count their requests themselves: they may not be sent one too many.
+        afterCalls: Number.POSITIVE_INFINITY,
         afterMs: Number.POSITIVE_INFINITY,
         idleMs: Number.POSITIVE_INFINITY,
       },

@@ -52,6 +52,7 @@ function open(outcomes: Outcomes, depth: number): LaneRig {
     isUrgent: () => false,
     backlogMs: () => 0,
     idleMs: 10_000,
+    maxRequests: Number.POSITIVE_INFINITY,
     maxResponseBytes: Number.POSITIVE_INFINITY,
     onRoom() {},
     requeue() {},
@@ -60,9 +61,9 @@ function open(outcomes: Outcomes, depth: number): LaneRig {
   };
   const lanes = new Set<Connection>();
   const handler = { onRequestStart() {}, onResponseError() {} };
-  const nobody = { cancel() {}, onSettled() {} };
+  const nobody = { servername: '127.0.0.1', cancel() {}, onSettled() {} };
   const make = (path: string, headers = {}) =>
-    new Exchange(nobody, { servername: '127.0.0.1', path, method: 'GET', headers }, handler);
+    new Exchange(nobody, { path, method: 'GET', headers }, handler);
   const kinds = {
     quick: () => make('/quick'),
     failing: () => make('/quick', { 'not a name': 'for a header' }),

@@ -34,4 +34,17 @@ describe("an option of undici's Client", () => {
     assert.deepEqual(warnings, []);
     process.off('warning', onWarning);
   });
+
+  it('maxRequestsPerClient is how many requests each connection gets', async () => {
+    await using server = await RawServer.listen(request => request.answer());
+    const options = { connections: 1, maxRequestsPerClient: 3, ...server.proven() };
+    await using hotline = open(server.origin, options);
+    const paths = Array.from({ length: 10 }, (_, i) => `/${i}`);
+    const methods = ['GET', 'POST'] as const;
+    const answers = paths.map((path, i) => get(hotline, path, { method: methods[i % 2] }));
+    assert.deepEqual(await Promise.all(answers), paths);
+    const counts = server.wires.map(({ asked }) => asked.length);
+    assert.ok(Math.max(...counts) <= 3, String(counts));
+    assert.equal(hotline.stats()[server.origin].retried, 0);
+  });
 });
