@@ -37,6 +37,8 @@ export interface ConnectionHost extends Outcomes {
   readonly maxResponseBytes: number;
   /** There may be room where there was none. */
   onRoom(): void;
+  /** One that was not sent, and is not bound to this connection any more. */
+  putBack(exchange: Exchange): void;
   /** Exchanges that go elsewhere. */
   requeue(exchanges: Exchange[]): void;
 }
@@ -120,6 +122,8 @@ export class Connection implements Lane, AttemptOwner {
   #timer: unknown = null;
   /** The next look at whether the head gets on, while there are others behind it. */
   #headWatch: unknown = null;
+  /** One that was the head and did not get on: nothing waits for it any more. */
+  #stuck: Attempt | null = null;
 
   constructor(id: number, host: ConnectionHost, events: LaneEvents) {
     this.id = id;
@@ -177,7 +181,8 @@ export class Connection implements Lane, AttemptOwner {
     const last = this.#attempts[count - 1];
     if (last.exchange.solo || (last.exchange.manner.blocking && !last.answered)) return 0;
     const [head] = this.#attempts;
-    if (head.exchange.isPaused || this.#isLarge(head) || this.#isEndless(head)) return 0;
+    if (head === this.#stuck || head.exchange.isPaused || this.#isLarge(head) || this.#isEndless(head))
+      return 0;
     return Math.min(this.depth - count, left);
   }
 
@@ -216,8 +221,10 @@ export class Connection implements Lane, AttemptOwner {
     const exchange = call as Exchange;
     const attempt = new Attempt(exchange, this);
     exchange.slot = this.id;
-    if (exchange.solo && this.#attempts.length > 0 && !this.#isH2) this.#next = attempt;
-    else this.#dispatch(attempt);
+    if (exchange.solo && this.#attempts.length > 0 && !this.#isH2) {
+      this.#next = attempt;
+      this.#watchHead();
+    } else this.#dispatch(attempt);
   }
 
   recall(call: Call): boolean {
@@ -654,14 +661,15 @@ export class Connection implements Lane, AttemptOwner {
 
   /** Those behind the head go elsewhere; when that is done with, so is the connection, on which their responses still come. */
   #moveFollowers(): void {
+    const next = this.takeNext();
     const followers = this.#attempts.slice(1);
-    if (followers.length === 0) return;
-    this.#isClosing = this.#endsWhenIdle = true;
+    if (followers.length > 0) this.#isClosing = this.#endsWhenIdle = true;
+    if (next !== null) this.#host.putBack(next);
     for (const attempt of followers) {
       attempt.exchange.alone = true;
       this.#forget(attempt);
     }
-    this.#host.requeue(followers.map(({ exchange }) => exchange));
+    if (followers.length > 0) this.#host.requeue(followers.map(({ exchange }) => exchange));
   }
 
   #resume(attempt: Attempt): void {
@@ -705,11 +713,13 @@ export class Connection implements Lane, AttemptOwner {
     const withinMs = Math.max(STUCK_MS, STUCK_RTTS * this.#host.link.rttMs);
     this.#headWatch = clock.setTimer(withinMs, () => {
       this.#headWatch = null;
-      if (this.#isGone || this.#attempts.length < 2) return;
+      if (this.#isGone || (this.#attempts.length < 2 && this.#next === null)) return;
       const isStuck =
         head === this.#attempts[0] && (head.bytes === bytes || (head.answered && head.length < 0));
-      if (isStuck) this.#moveFollowers();
-      else this.#watchHead();
+      if (isStuck) {
+        this.#stuck = head;
+        this.#moveFollowers();
+      } else this.#watchHead();
     });
   }
 

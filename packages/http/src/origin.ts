@@ -238,6 +238,10 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
     } else if (!exchange.isFree) (outlet as Connection | null)?.abort(exchange, reason);
   }
 
+  putBack(exchange: Exchange): void {
+    this.#scheduler.requeue([exchange]);
+  }
+
   requeue(exchanges: Exchange[]): void {
     for (const exchange of exchanges) if (!exchange.settled) this.#tellRetry(exchange, undefined);
     this.#goOn(exchanges);
@@ -282,7 +286,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
       for (const connection of this.#connections) {
         const exchange = connection.takeNext();
         if (exchange === null) continue;
-        this.#scheduler.requeue([exchange]);
+        this.putBack(exchange);
         return;
       }
       return;
@@ -460,7 +464,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
 
   onLeaving(lane: Lane): void {
     const exchange = (lane as Connection).takeNext();
-    if (exchange !== null) this.#scheduler.requeue([exchange]);
+    if (exchange !== null) this.putBack(exchange);
   }
 
   onGone(lane: Lane, unstarted: readonly Call[], started: readonly Call[]): void {

@@ -55,6 +55,7 @@ function open(outcomes: Outcomes, depth: number): LaneRig {
     maxRequests: Number.POSITIVE_INFINITY,
     maxResponseBytes: Number.POSITIVE_INFINITY,
     onRoom() {},
+    putBack() {},
     requeue() {},
     settle: (call, failed, value, lane) => outcomes.settle(call, failed, value, lane),
     finished: (call, lane) => outcomes.finished(call, lane),
