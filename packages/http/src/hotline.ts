@@ -260,9 +260,10 @@ function nameOf(origin: string | URL): string {
       },
     );
   }
-  if (url.protocol === 'http:' || url.protocol === 'https:') return url.origin;
+  const isHttp = url.protocol === 'http:' || url.protocol === 'https:';
+  if (isHttp && url.pathname === '/' && url.search === '' && url.hash === '') return url.origin;
   throw new errors.InvalidArgumentError(
-    `\`origin\`: expected a URL of http or https, got ${JSON.stringify(String(origin))}.`,
+    `\`origin\`: expected a URL of http or https without a path, got ${JSON.stringify(String(origin))}.`,
   );
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Hotline, type HotlineOptions } from '@hotlane/http';
-import { get, open } from './kit/ask.ts';
+import { failure, get, open } from './kit/ask.ts';
 import { leavesNothingBehind } from './kit/leftovers.ts';
 import { RawServer } from './kit/raw-server.ts';
 
@@ -46,5 +46,17 @@ describe("an option of undici's Client", () => {
     const counts = server.wires.map(({ asked }) => asked.length);
     assert.ok(Math.max(...counts) <= 3, String(counts));
     assert.equal(hotline.stats()[server.origin].retried, 0);
+  });
+});
+
+describe('an origin', () => {
+  it('may end with a slash, and has no path', async () => {
+    await using server = await RawServer.listen(request => request.answer());
+    await using hotline = open(`${server.origin}/`);
+    assert.equal(hotline.origin, server.origin);
+    assert.equal(await get(hotline, '/a', { origin: `${server.origin}/` }), '/a');
+    const wrong = `${server.origin}/path`;
+    assert.throws(() => new Hotline(wrong), { code: 'UND_ERR_INVALID_ARG' });
+    assert.equal((await failure(get(hotline, '/', { origin: wrong }))).code, 'UND_ERR_INVALID_ARG');
   });
 });
