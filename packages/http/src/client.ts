@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { Client, errors } from 'undici';
+import { Client } from 'undici';
 
 /** A client here writes what it is given at once; how much that is, is decided before. */
 const UNLIMITED = 1_000_000;
@@ -11,12 +11,11 @@ export function createClient(origin: string, socket: Socket, options: Client.Opt
     ...options,
     pipelining: UNLIMITED,
     connect: (_options, callback) => {
-      const isFirst = !given;
+      // It has told of the end of its connection already, and what it still has goes elsewhere.
+      if (given) return;
       given = true;
       // Later, since the client is not ready for an answer before this has returned.
-      queueMicrotask(() =>
-        isFirst ? callback(null, socket) : callback(new errors.SocketError('closed'), null),
-      );
+      queueMicrotask(() => callback(null, socket));
     },
   });
 }

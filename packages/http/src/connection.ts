@@ -35,10 +35,14 @@ export interface ConnectionHost extends Outcomes {
   backlogMs(): number;
   /** After so long without a request the connection may go, in milliseconds. */
   readonly idleMs: number;
+  /** A connection is sent no more requests than this. */
+  readonly maxRequests: number;
   /** A body of more bytes than this fails. */
   readonly maxResponseBytes: number;
   /** There may be room where there was none. */
   onRoom(): void;
+  /** One that was not sent, and is not bound to this connection any more. */
+  putBack(exchange: Exchange): void;
   /** Exchanges that go elsewhere. */
   requeue(exchanges: Exchange[]): void;
 }
@@ -106,6 +110,10 @@ export class Connection implements Lane, AttemptOwner {
   #isAnnounced = false;
   /** Responses that were moved elsewhere are still to come on it. */
   #endsWhenIdle = false;
+  /** HTTP/2: the server has said that it goes. */
+  #isLeaving = false;
+  /** What the client gives back, while it does. */
+  #turnedAway: Attempt[] | null = null;
   /** We have no more use for it: its end is no fault of anybody's. */
   #isGivenUp = false;
   #isGone = false;
@@ -119,6 +127,8 @@ export class Connection implements Lane, AttemptOwner {
   #timer: unknown = null;
   /** The next look at whether the head gets on, while there are others behind it. */
   #headWatch: unknown = null;
+  /** One that was the head and did not get on: nothing waits for it any more. */
+  #stuck: Attempt | null = null;
 
   constructor(id: number, host: ConnectionHost, events: LaneEvents) {
     this.id = id;
@@ -170,13 +180,15 @@ export class Connection implements Lane, AttemptOwner {
   room(): number {
     if (this.state !== 'up' || this.#isClosing || this.#next !== null || this.#isReading) return 0;
     const count = this.#attempts.length;
-    if (this.#isH2 || count === 0) return this.depth - count;
+    const left = this.#host.maxRequests - this.calls - count;
+    if (this.#isH2 || count === 0 || left <= 0) return Math.min(this.depth - count, left);
     if (this.calls + count >= this.#host.trust.closesAfter) return 0;
     const last = this.#attempts[count - 1];
     if (last.exchange.solo || (last.exchange.manner.blocking && !last.answered)) return 0;
     const [head] = this.#attempts;
-    if (head.exchange.isPaused || this.#isLarge(head) || this.#isEndless(head)) return 0;
-    return this.depth - count;
+    if (head === this.#stuck || head.exchange.isPaused || this.#isLarge(head) || this.#isEndless(head))
+      return 0;
+    return Math.min(this.depth - count, left);
   }
 
   /**
@@ -219,8 +231,10 @@ export class Connection implements Lane, AttemptOwner {
     const exchange = call as Exchange;
     const attempt = new Attempt(exchange, this);
     exchange.slot = this.id;
-    if (exchange.solo && this.#attempts.length > 0 && !this.#isH2) this.#next = attempt;
-    else this.#dispatch(attempt);
+    if (exchange.solo && this.#attempts.length > 0 && !this.#isH2) {
+      this.#next = attempt;
+      this.#watchHead();
+    } else this.#dispatch(attempt);
   }
 
   recall(call: Call): boolean {
@@ -303,7 +317,40 @@ export class Connection implements Lane, AttemptOwner {
   /** The client has no connection any more; it tells those of its requests that it fails just before or after. */
   #onDisconnect(error: Error): void {
     this.#isClosing = true;
-    queueMicrotask(() => this.#onGone(error));
+    if (this.#isH2 && !this.#socket!.destroyed) this.#onGoAway(error);
+    else queueMicrotask(() => this.#onGone(error));
+  }
+
+  /** HTTP/2: the server takes no more requests, and answers those that it has taken. */
+  #onGoAway(error: Error): void {
+    if (this.#isLeaving) return;
+    this.#isLeaving = true;
+    this.#socket!.once('close', () => this.#onGone(error));
+    this.#events.onEnding(this);
+    // Later: what was not on the wire yet comes back to the client in this turn of the loop.
+    setImmediate(() => this.#turnAway(error));
+  }
+
+  /** What the client keeps for another connection goes there our way, whatever it is: the server has not begun with it. */
+  #turnAway(error: Error): void {
+    if (this.#isGone) return;
+    const turnedAway: Attempt[] = [];
+    this.#turnedAway = turnedAway;
+    this.#client!.destroy(error).catch(ignore);
+    this.#turnedAway = null;
+    const again: Exchange[] = [];
+    for (const attempt of turnedAway) {
+      const { exchange } = attempt;
+      this.#forget(attempt);
+      this.#countFailure(exchange);
+      if (exchange.failures <= MOST_FAILURES) again.push(exchange);
+      else {
+        this.#host.settle(exchange, true, error);
+        this.#host.finished(exchange, this);
+      }
+    }
+    this.#host.requeue(again);
+    this.drain();
   }
 
   #onGone(error: Error | null): void {
@@ -323,6 +370,7 @@ export class Connection implements Lane, AttemptOwner {
     this.#next = null;
     if (this.#client === null) this.#socket?.destroy();
     else this.#client.destroy(error).catch(ignore);
+    if (this.#isLeaving) this.#socket!.destroy(); // which its client has let go
     this.#events.onEnded(this, unstarted, started);
   }
 
@@ -330,14 +378,17 @@ export class Connection implements Lane, AttemptOwner {
   #sortOut(attempt: Attempt, error: Error | null, isHead: boolean): void {
     const { exchange } = attempt;
     const cause = attempt.error ?? error ?? (this.cause as Error);
-    // One that was used before may have been closed before it had the request; a fresh one was not.
-    if (!this.#isGivenUp && isHead) exchange.failures += this.calls > 0 ? 1 : 2;
+    if (!this.#isGivenUp && isHead) this.#countFailure(exchange);
     exchange.alone = true;
-    const tooSlow = (cause as { code?: string } | null)?.code === 'UND_ERR_HEADERS_TIMEOUT' && isHead;
     exchange.lost = {
       cause,
-      again: this.#mayGoOn(exchange) && !attempt.answered && !tooSlow,
+      again: this.#mayGoOn(exchange) && !attempt.answered && !(isHead && isTooSlow(cause)),
     };
+  }
+
+  /** One that was used before may have been closed before it had the request; a fresh one was not. */
+  #countFailure(exchange: Exchange): void {
+    exchange.failures += this.calls > 0 ? 1 : 2;
   }
 
   /** Whether it may be sent once more, on another connection. */
@@ -435,7 +486,7 @@ export class Connection implements Lane, AttemptOwner {
         this.#break(attempt, `more than ${MOST_INTERIM} interim responses to one request`);
         return;
       }
-    } else if (status === REQUEST_TIMEOUT && this.#mayGoOn(attempt.exchange)) {
+    } else if (status === REQUEST_TIMEOUT && !this.#isH2 && this.#mayGoOn(attempt.exchange)) {
       this.#onTimedOut(attempt);
       return;
     } else {
@@ -499,14 +550,18 @@ export class Connection implements Lane, AttemptOwner {
   }
 
   onError(attempt: Attempt, error: Error): void {
+    if (this.#turnedAway !== null) {
+      this.#turnedAway.push(attempt);
+      return;
+    }
     const refused = !attempt.sent && (this.#dispatched === attempt || isRefusal(error));
     if (!refused && !this.#isH2) {
       attempt.error = error; // the connection's end follows
       return;
     }
     this.#forget(attempt);
-    if (!refused && !attempt.answered && this.#mayGoOn(attempt.exchange)) {
-      attempt.exchange.failures++;
+    if (!refused && !attempt.answered && !isTooSlow(error) && this.#mayGoOn(attempt.exchange)) {
+      attempt.exchange.failures += 2; // its connection goes on, and has had it
       this.#host.requeue([attempt.exchange]);
       return;
     }
@@ -524,12 +579,17 @@ export class Connection implements Lane, AttemptOwner {
         const next = this.#next;
         this.#next = null;
         this.#dispatch(next);
-      } else if (this.#attempts.length === 0 && (this.state === 'draining' || this.#endsWhenIdle)) {
+      } else if (this.#attempts.length === 0 && this.#isDone()) {
         this.end(undefined);
       }
       this.#reviewDropped();
       this.#host.onRoom();
     });
+  }
+
+  /** It is of no use once it has nothing more to do. */
+  #isDone(): boolean {
+    return this.state === 'draining' || this.#endsWhenIdle || this.calls >= this.#host.maxRequests;
   }
 
   /** From here on the attempt is over for this connection, and the other way round. */
@@ -546,11 +606,11 @@ export class Connection implements Lane, AttemptOwner {
    * either case another connection is the answer (RFC 9110, 15.5.9).
    */
   #onTimedOut(attempt: Attempt): void {
-    attempt.exchange.failures++;
+    this.#countFailure(attempt.exchange);
     attempt.exchange.alone = true;
     this.#forget(attempt);
+    this.end(undefined); // first, so that it does not come back here
     this.#host.requeue([attempt.exchange]);
-    this.end(undefined);
   }
 
   /** What the server sends is no HTTP. */
@@ -611,14 +671,15 @@ export class Connection implements Lane, AttemptOwner {
 
   /** Those behind the head go elsewhere; when that is done with, so is the connection, on which their responses still come. */
   #moveFollowers(): void {
+    const next = this.takeNext();
     const followers = this.#attempts.slice(1);
-    if (followers.length === 0) return;
-    this.#isClosing = this.#endsWhenIdle = true;
+    if (followers.length > 0) this.#isClosing = this.#endsWhenIdle = true;
+    if (next !== null) this.#host.putBack(next);
     for (const attempt of followers) {
       attempt.exchange.alone = true;
       this.#forget(attempt);
     }
-    this.#host.requeue(followers.map(({ exchange }) => exchange));
+    if (followers.length > 0) this.#host.requeue(followers.map(({ exchange }) => exchange));
   }
 
   #resume(attempt: Attempt): void {
@@ -662,14 +723,15 @@ export class Connection implements Lane, AttemptOwner {
     const lookMs = Math.max(LEAST_STUCK_MS, STUCK_RTTS * this.#host.link.rttMs);
     this.#headWatch = clock.setTimer(lookMs, () => {
       this.#headWatch = null;
-      if (this.#isGone || this.#attempts.length < 2) return;
+      if (this.#isGone || (this.#attempts.length < 2 && this.#next === null)) return;
       const isSame = head === this.#attempts[0];
       const stuckMs = clock.now() - sinceMs;
       const isStill = isSame && head.bytes === bytes;
       const isLong = stuckMs >= Math.max(STUCK_MS, lookMs);
-      if ((isStill && (isLong || this.#host.hasIdle())) || (isLong && isSame && head.length < 0))
+      if ((isStill && (isLong || this.#host.hasIdle())) || (isLong && isSame && head.length < 0)) {
+        this.#stuck = head;
         this.#moveFollowers();
-      else if (isStill || (isSame && head.answered && head.length < 0)) this.#watchHead(sinceMs);
+      } else if (isStill || (isSame && head.answered && head.length < 0)) this.#watchHead(sinceMs);
       else this.#watchHead();
     });
   }
@@ -685,6 +747,11 @@ export class Connection implements Lane, AttemptOwner {
 function isRefusal(error: Error): boolean {
   const { code } = error as { code?: string };
   return code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH';
+}
+
+/** The server had the time that there was for its answer. */
+function isTooSlow(error: Error | null | undefined): boolean {
+  return (error as { code?: string } | null | undefined)?.code === 'UND_ERR_HEADERS_TIMEOUT';
 }
 
 /** Whether the server's bytes are no sequence of responses to what it was asked. */

@@ -16,6 +16,8 @@ export interface Fields {
 
 /** Whoever sends exchanges on their way. */
 export interface ExchangeOwner {
+  /** The name that the server shall have. */
+  readonly servername: string;
   /** Its caller wants nothing more of it. */
   cancel(exchange: Exchange, reason: Error): void;
   /** Its caller has heard the last of it. */
@@ -65,8 +67,8 @@ export class Exchange extends Call {
     this.#owner = owner;
     this.#handler = isLegacy(handler) ? new LegacyAdapter(handler) : handler;
     this.manner = mannerOf(options);
-    this.wire = wireOptions(options, this.manner);
-    this.priority = options.priority ?? urgencyOf(options.headers);
+    this.wire = wireOptions(options, this.manner, owner.servername);
+    this.priority = options.priority ?? urgencyOf(this.wire.headers);
     this.#controller = new Controller(this);
     this.isUploading = options.body != null && !this.manner.repeatable;
     if (isStream(options.body)) this.#watch(options.body);

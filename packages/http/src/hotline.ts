@@ -53,7 +53,7 @@ export class Hotline extends Dispatcher implements OriginOwner {
   /**
    * @param origin for requests that name none, like `'http://localhost:3000'`
    * @param options see `HotlineOptions`
-   * @throws HotlaneError OPTION; `InvalidArgumentError` of undici for a URL that is none
+   * @throws HotlaneError OPTION; `InvalidArgumentError` of undici for options of its own, and for a URL that is none
    */
   constructor(origin: string | URL, options?: HotlineOptions);
   constructor(options?: HotlineOptions);
@@ -260,9 +260,10 @@ function nameOf(origin: string | URL): string {
       },
     );
   }
-  if (url.protocol === 'http:' || url.protocol === 'https:') return url.origin;
+  const isHttp = url.protocol === 'http:' || url.protocol === 'https:';
+  if (isHttp && url.pathname === '/' && url.search === '' && url.hash === '') return url.origin;
   throw new errors.InvalidArgumentError(
-    `\`origin\`: expected a URL of http or https, got ${JSON.stringify(String(origin))}.`,
+    `\`origin\`: expected a URL of http or https without a path, got ${JSON.stringify(String(origin))}.`,
   );
 }
 

@@ -1,5 +1,5 @@
 import { HotlaneError } from 'hotlane';
-import { buildConnector, type Client } from 'undici';
+import { buildConnector, Client } from 'undici';
 import { TRIAL_DEPTH, type TrustRecord, type TrustState } from './trust.ts';
 
 type Connector = ReturnType<typeof buildConnector>;
@@ -46,9 +46,11 @@ const DEFAULT_CONNECTIONS = 256;
 const DEFAULT_DEPTH = 16;
 const KEEP_ALIVE_MS = 4_000;
 const LONGEST_KEEP_ALIVE_MS = 600_000;
+/** The longest that a timer of Node can be. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const STATES: readonly TrustState[] = ['unknown', 'proven', 'broken'];
 
-/** @throws HotlaneError OPTION */
+/** @throws HotlaneError OPTION; `InvalidArgumentError` of undici for options of its own */
 export function resolveOptions(options: HotlineOptions): ResolvedOptions {
   if (typeof options !== 'object' || options === null) {
     throw wrong('options', 'an object', options);
@@ -58,9 +60,13 @@ export function resolveOptions(options: HotlineOptions): ResolvedOptions {
     throw new HotlaneError('OPTION', `\`pipelining\` is no option of a Hotline. ${what}`);
   }
   const { connections, maxDepth, maxQueue, trust, ...undici } = options;
+  // A client says what is wrong with its options; the first that is used would be too late to say so.
+  new Client('http://localhost', undici);
   const { connect, connectTimeout, maxCachedSessions, allowH2, socketPath, localAddress } = undici;
   const { autoSelectFamily, autoSelectFamilyAttemptTimeout } = undici;
-  const { maxRequestsPerClient, maxResponseSize, keepAliveTimeout, keepAliveMaxTimeout, ...client } = undici;
+  const { maxRequestsPerClient, maxResponseSize, ...client } = undici;
+  const keepAliveTimeout = Math.min(undici.keepAliveTimeout ?? KEEP_ALIVE_MS, LONGEST_TIMER_MS);
+  const keepAliveMaxTimeout = Math.min(undici.keepAliveMaxTimeout ?? LONGEST_KEEP_ALIVE_MS, LONGEST_TIMER_MS);
   const families = { autoSelectFamily, autoSelectFamilyAttemptTimeout };
   return {
     connections: count('connections', connections, DEFAULT_CONNECTIONS),
@@ -79,8 +85,8 @@ export function resolveOptions(options: HotlineOptions): ResolvedOptions {
             ...connect,
           }),
     localAddress: localAddress ?? null,
-    keepAliveTimeout: keepAliveTimeout ?? KEEP_ALIVE_MS,
-    keepAliveMaxTimeout: keepAliveMaxTimeout ?? LONGEST_KEEP_ALIVE_MS,
+    keepAliveTimeout,
+    keepAliveMaxTimeout,
     maxResponseBytes:
       maxResponseSize === undefined || maxResponseSize < 0 ? Number.POSITIVE_INFINITY : maxResponseSize,
     maxRequestsPerClient: maxRequestsPerClient || Number.POSITIVE_INFINITY,

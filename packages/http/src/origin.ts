@@ -70,11 +70,13 @@ export interface OriginOwner {
 export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
   /** As in a URL: scheme, host and port. */
   readonly name: string;
-  readonly servername: string | null;
+  readonly servername: string;
   readonly known: Known;
   readonly #options: ResolvedOptions;
   readonly #owner: OriginOwner;
   readonly #url: URL;
+  /** The name that the server's certificate must have, where that is not the origin's. */
+  readonly #certificateName: string | null;
   readonly #scheduler = new Scheduler(clock);
   readonly #fleet: Fleet;
   readonly #keepAlive = new KeepAlive();
@@ -93,6 +95,8 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
   #failed = 0;
   #retried = 0;
   #isPumping = false;
+  /** What `isNew` said at the last look at room. */
+  #wasNew = true;
   #wasFull = false;
   #onIdle: (() => void) | null = null;
 
@@ -104,11 +108,12 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
     owner: OriginOwner,
   ) {
     this.name = name;
-    this.servername = servername;
+    this.#url = new URL(name);
+    this.#certificateName = servername;
+    this.servername = servername ?? this.#url.hostname;
     this.known = known;
     this.#options = options;
     this.#owner = owner;
-    this.#url = new URL(name);
     this.#fleet = new Fleet(this.#fleetOptions(), this, clock);
   }
 
@@ -136,7 +141,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
       return true;
     }
     this.#scheduler.submit(exchange);
-    if (this.#fleet.lanes.length === 0 && wantsDocument(options.headers) && this.#owner.makesAhead())
+    if (this.#fleet.lanes.length === 0 && wantsDocument(exchange.wire.headers) && this.#owner.makesAhead())
       this.#lookAhead();
     if (this.demand() > this.#fleet.growAbove) this.#fleet.grow();
     if (this.#scheduler.waiting === 0) return true;
@@ -233,6 +238,10 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
     } else if (!exchange.isFree) (outlet as Connection | null)?.abort(exchange, reason);
   }
 
+  putBack(exchange: Exchange): void {
+    this.#scheduler.requeue([exchange]);
+  }
+
   requeue(exchanges: Exchange[]): void {
     for (const exchange of exchanges) if (!exchange.settled) this.#tellRetry(exchange, undefined);
     this.#goOn(exchanges);
@@ -262,6 +271,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
       this.#isPumping = false;
       this.#freeWaiting();
       this.#scheduler.pump();
+      this.#reviewNew();
       if (this.#stuck() > 0 || this.demand() > this.#fleet.growAbove) this.#fleet.grow();
       if (!this.#wasFull || this.#scheduler.waiting > 0) return;
       this.#wasFull = false;
@@ -276,7 +286,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
       for (const connection of this.#connections) {
         const exchange = connection.takeNext();
         if (exchange === null) continue;
-        this.#scheduler.requeue([exchange]);
+        this.putBack(exchange);
         return;
       }
       return;
@@ -314,6 +324,10 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
     return this.#options.keepAliveTimeout;
   }
 
+  get maxRequests(): number {
+    return this.#options.maxRequestsPerClient;
+  }
+
   get maxResponseBytes(): number {
     return this.#options.maxResponseBytes;
   }
@@ -329,7 +343,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
         hostname: isIpv6 ? hostname.slice(1, -1) : hostname,
         protocol,
         port,
-        ...(this.servername !== null && { servername: this.servername }),
+        ...(this.#certificateName !== null && { servername: this.#certificateName }),
         localAddress: this.#options.localAddress,
       },
       onDone as Parameters<ResolvedOptions['connect']>[1],
@@ -343,7 +357,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
   // ---- the fleet ------------------------------------------------------------------------------------------
 
   #fleetOptions(): FleetOptions {
-    const { connections, maxRequestsPerClient } = this.#options;
+    const { connections } = this.#options;
     const origin = this;
     return {
       minLanes: 0,
@@ -357,7 +371,8 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
       // Whoever makes the socket says when that takes too long.
       startMs: Number.POSITIVE_INFINITY,
       recycle: {
-        afterCalls: maxRequestsPerClient,
+        // Connections count their requests themselves: they may not be sent one too many.
+        afterCalls: Number.POSITIVE_INFINITY,
         afterMs: Number.POSITIVE_INFINITY,
         idleMs: Number.POSITIVE_INFINITY,
       },
@@ -370,12 +385,26 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
     return this.link.responses < FIRST_RESPONSES && this.trust.state(Date.now()) === 'unknown';
   }
 
+  /** One that is not new any more may have more connections, which the fleet does not know by itself. */
+  #reviewNew(): void {
+    const isNew = this.#isNew();
+    if (this.#wasNew && !isNew) this.#fleet.grow();
+    this.#wasNew = isNew;
+  }
+
   /** How many requests a connection takes at once, as far as the fleet is concerned. */
   #usualDepth(): number {
-    for (const connection of this.#connections) if (connection.protocol === 'h2') return connection.depth;
+    const h2 = this.#h2();
+    if (h2 !== undefined) return h2.depth;
     const { thinkMs, rttMs } = this.link;
     const depth = this.trust.depth(false, Date.now());
     return thinkMs === 0 ? depth : Math.max(1, Math.min(depth, 1 + Math.floor(rttMs / thinkMs)));
+  }
+
+  /** One of its connections that speaks HTTP/2. */
+  #h2(): Connection | undefined {
+    for (const connection of this.#connections) if (connection.protocol === 'h2') return connection;
+    return undefined;
   }
 
   createLane(id: number, events: LaneEvents): Lane {
@@ -386,7 +415,9 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
 
   demand(): number {
     const depth = this.#usualDepth();
-    const asked = this.#live - this.#unread + this.#ahead * depth + this.#solos * (depth - 1);
+    // With HTTP/2 nothing needs to be alone on its connection.
+    const alone = this.#h2() === undefined ? this.#solos * (depth - 1) : 0;
+    const asked = this.#live - this.#unread + this.#ahead * depth + alone;
     // However few requests stuck connections have, they are full.
     const stuck = this.#stuck();
     return stuck === 0 ? asked : Math.max(asked, stuck * depth + this.#scheduler.waiting);
@@ -443,7 +474,7 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
 
   onLeaving(lane: Lane): void {
     const exchange = (lane as Connection).takeNext();
-    if (exchange !== null) this.#scheduler.requeue([exchange]);
+    if (exchange !== null) this.putBack(exchange);
   }
 
   onGone(lane: Lane, unstarted: readonly Call[], started: readonly Call[]): void {

@@ -43,14 +43,32 @@ function isBytes(body: unknown): body is string | Uint8Array {
   return typeof body === 'string' || body instanceof Uint8Array;
 }
 
-/** What the connection's client is given: as it was asked for, but for what is decided here. */
-export function wireOptions(options: RequestOptions, manner: Manner): Dispatcher.DispatchOptions {
+/**
+ * What the connection's client is given: as it was asked for, but for what is decided here.
+ *
+ * @param servername of all requests to the origin
+ */
+export function wireOptions(
+  options: RequestOptions,
+  manner: Manner,
+  servername: string,
+): Dispatcher.DispatchOptions & { servername: string } {
   return {
     ...options,
+    // Where one names its host, and the one before it did not, the client would close its connection.
+    servername,
+    headers: asTheyAre(options.headers),
     // The client holds nothing back: when a request goes is not its business.
     blocking: false,
     idempotent: manner.solo ? options.idempotent : true,
     // It would close the connection after each HEAD, for the sake of servers that send a body; such a body is noticed.
     reset: options.reset ?? (manner.solo ? undefined : false),
   };
+}
+
+/** The request may wait, and be sent more than once: meanwhile headers may be changed, and some can be read only once. */
+function asTheyAre(headers: RequestOptions['headers']): RequestOptions['headers'] {
+  if (typeof headers !== 'object' || headers === null) return headers;
+  if (Array.isArray(headers)) return [...headers];
+  return Symbol.iterator in headers ? new Set(headers) : { ...headers };
 }

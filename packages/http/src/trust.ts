@@ -56,7 +56,10 @@ export class Trust {
 
   /** @param now in milliseconds since 1970 */
   state(now: number): TrustState {
-    if (this.#state === 'broken' && now >= this.#brokenUntil) this.#move('unknown', 'some time has passed');
+    if (this.#state !== 'broken') return this.#state;
+    const leftMs = this.#brokenUntil - now;
+    // Longer than any break: the time was given by a clock that is not this one, or is no longer.
+    if (leftMs <= 0 || leftMs > LONGEST_BREAK_MS) this.#move('unknown', 'some time has passed');
     return this.#state;
   }
 

@@ -3,9 +3,15 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
+import {
+  constants,
+  createSecureServer,
+  type Http2SecureServer,
+  type Http2ServerResponse,
+  type ServerHttp2Session,
+} from 'node:http2';
 import { createServer as createTlsServer } from 'node:https';
-import { type AddressInfo, connect as connectTo, type Socket } from 'node:net';
+import { type AddressInfo, connect as connectTo, type LookupFunction, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -116,6 +122,21 @@ describe('over TLS', () => {
     const wrong = await failure(get(hotline, '/', { headers: { host: 'three.test' } }));
     assert.equal(wrong.code, 'ERR_TLS_CERT_ALTNAME_INVALID');
   });
+
+  it('requests that name the host of their origin share connections with those that do not', async () => {
+    let connections = 0;
+    await using at = await listen(createTlsServer(tls, echo));
+    at.server.on('secureConnection', () => connections++);
+    const lookup: LookupFunction = (_name, _options, done) =>
+      done(null, [{ address: '127.0.0.1', family: 4 }]);
+    const connect = { ca: tls.cert, lookup };
+    await using hotline = open(`https://one.test:${at.port}`, { connect });
+    await get(hotline, '/');
+    await get(hotline, '/', { headers: { host: 'one.test' } });
+    await get(hotline, '/', { servername: 'one.test' } as never);
+    await get(hotline, '/');
+    assert.equal(connections, 1);
+  });
 });
 
 describe('over HTTP/2, where the server speaks it', () => {
@@ -142,6 +163,20 @@ describe('over HTTP/2, where the server speaks it', () => {
       numbered(20).map(path => `POST ${path} text`),
     );
     assert.equal(at.sessions.length, 1);
+  });
+
+  it('a connection is enough for many requests that may not run twice', async () => {
+    const timers = new Set<NodeJS.Timeout>();
+    await using at = await serve((request, response) => {
+      request.resume();
+      timers.add(setTimeout(() => response.end(request.url), 40));
+    });
+    await using hotline = open(at.origin, { connect: connect() });
+    await get(hotline, '/first');
+    const posts = numbered(20).map(path => get(hotline, path, { method: 'POST', body: 'text' }));
+    assert.deepEqual(await Promise.all(posts), numbered(20));
+    assert.ok(at.sessions.length <= 2, String(at.sessions.length));
+    for (const timer of timers) clearTimeout(timer);
   });
 
   it('an abort ends its own stream, and no other', async () => {
@@ -174,6 +209,53 @@ describe('over HTTP/2, where the server speaks it', () => {
     assert.equal(await get(hotline, '/third'), 'GET /third ');
   });
 
+  it('a session that the server is about to end answers what it has taken', async () => {
+    const waiting: (() => void)[] = [];
+    const seen: string[] = [];
+    await using at = await serve((request, response) => {
+      seen.push(`${request.method} ${request.url}`);
+      request.resume();
+      if (request.url === '/slow') waiting.push(() => response.end('slow'));
+      else response.end(request.url);
+    });
+    await using hotline = open(at.origin, { connect: connect(), connections: 1 });
+    await get(hotline, '/first');
+    const slow = [get(hotline, '/slow', { method: 'POST', body: 'x' }), get(hotline, '/slow')];
+    await until(() => waiting.length === 2);
+    at.sessions[0].close();
+    await until(() => hotline.stats()[at.origin].connections[0].state === 'draining');
+    assert.equal(await get(hotline, '/after'), '/after');
+    for (const answer of waiting) answer();
+    assert.deepEqual(await Promise.all(slow), ['slow', 'slow']);
+    assert.deepEqual(seen, ['GET /first', 'POST /slow', 'GET /slow', 'GET /after']);
+    await until(() => at.sockets.size === 1);
+  });
+
+  it('what the server has not taken before it ends a session is sent on the next, whatever it is', async () => {
+    await using at = await serve();
+    await using hotline = open(at.origin, { connect: connect(), connections: 1 });
+    await get(hotline, '/first');
+    const posts = numbered(5).map(path => get(hotline, path, { method: 'POST', body: 'x' }));
+    at.sessions[0].goaway(constants.NGHTTP2_NO_ERROR, 1);
+    assert.deepEqual(
+      await Promise.all(posts),
+      numbered(5).map(path => `POST ${path} x`),
+    );
+  });
+
+  it('a session that the server is about to end ends at once by destroy()', async () => {
+    let seen = 0;
+    await using at = await serve(() => seen++);
+    await using hotline = open(at.origin, { connect: connect(), connections: 1 });
+    const failed = failure(get(hotline, '/'));
+    await until(() => seen === 1);
+    at.sessions[0].close();
+    await until(() => hotline.stats()[at.origin].connections[0].state === 'draining');
+    await hotline.destroy();
+    assert.equal((await failed).code, 'UND_ERR_DESTROYED');
+    await until(() => at.sockets.size === 0);
+  });
+
   it('what was not answered when its session is lost is asked again, if it may be', async () => {
     let seen = 0;
     await using at = await serve((request, response) => {
@@ -186,6 +268,39 @@ describe('over HTTP/2, where the server speaks it', () => {
     assert.equal(await read, '/read');
     assert.ok((await post) instanceof Error);
     assert.equal(seen, 3);
+  });
+
+  it('408 is an answer like others: it concerns no other request', async () => {
+    await using at = await serve((request, response) => {
+      if (request.url === '/slow') request.resume().on('end', () => (slow = () => response.end('slow')));
+      else response.writeHead(408).end('too late');
+    });
+    let slow: (() => void) | null = null;
+    await using hotline = open(at.origin, { connect: connect() });
+    const post = get(hotline, '/slow', { method: 'POST', body: 'x' });
+    await until(() => slow !== null);
+    assert.equal(await get(hotline, '/'), 'too late');
+    slow!();
+    assert.equal(await post, 'slow');
+  });
+
+  it('a request that the server leaves without an answer for too long is not asked again', async () => {
+    let seen = 0;
+    await using at = await serve(() => seen++);
+    await using hotline = open(at.origin, { connect: connect(), headersTimeout: 100 });
+    assert.equal((await failure(get(hotline, '/'))).code, 'UND_ERR_HEADERS_TIMEOUT');
+    assert.equal(seen, 1);
+  });
+
+  it('a request whose stream the server ends each time is asked again three times', async () => {
+    let seen = 0;
+    await using at = await serve((_request, response) => {
+      seen++;
+      (response as unknown as Http2ServerResponse).stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    });
+    await using hotline = open(at.origin, { connect: connect() });
+    await failure(get(hotline, '/'));
+    assert.equal(seen, 4);
   });
 
   it('is HTTP/1.1 where that is all that the client wants', async () => {

@@ -54,15 +54,17 @@ function open(outcomes: Outcomes, depth: number): LaneRig {
     isPressed: () => false,
     backlogMs: () => 0,
     idleMs: 10_000,
+    maxRequests: Number.POSITIVE_INFINITY,
     maxResponseBytes: Number.POSITIVE_INFINITY,
     onRoom() {},
+    putBack() {},
     requeue() {},
     settle: (call, failed, value, lane) => outcomes.settle(call, failed, value, lane),
     finished: (call, lane) => outcomes.finished(call, lane),
   };
   const lanes = new Set<Connection>();
   const handler = { onRequestStart() {}, onResponseError() {} };
-  const nobody = { cancel() {}, onSettled() {} };
+  const nobody = { servername: '127.0.0.1', cancel() {}, onSettled() {} };
   const make = (path: string, headers = {}) =>
     new Exchange(nobody, { path, method: 'GET', headers }, handler);
   const kinds = {

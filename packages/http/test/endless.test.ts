@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { get, open, watch } from './kit/ask.ts';
 import { leavesNothingBehind } from './kit/leftovers.ts';
-import { RawServer } from './kit/raw-server.ts';
+import { aWhile, head, RawServer } from './kit/raw-server.ts';
 
 leavesNothingBehind();
 
@@ -39,6 +40,38 @@ describe('a response that does not end', () => {
     const never = watch(hotline, '/never');
     const behind = Array.from({ length: 5 }, (_, i) => get(hotline, `/${i}`));
     assert.deepEqual(await Promise.all(behind), ['/0', '/1', '/2', '/3', '/4']);
+    never.controller.abort(new Error('enough'));
+    await never.done;
+  });
+
+  it('lets one go elsewhere that waits to be alone behind it', { timeout: 20_000 }, async () => {
+    await using server = await RawServer.listen();
+    await using hotline = open(server.origin, { connections: 2, ...server.proven() });
+    const others = [get(hotline, '/blocking', { blocking: true })];
+    await server.came(1);
+    const never = watch(hotline, '/never');
+    await server.came(2);
+    let isPosted = false;
+    const post = get(hotline, '/post', { method: 'POST', body: 'x' }).finally(() => (isPosted = true));
+    // A slow link: as far as it goes, the other connection takes many requests, and always has some.
+    others.push(get(hotline, '/behind'));
+    const [blocking] = server.of('/blocking');
+    blocking.send(`${head(['Content-Length: 2'])}a`);
+    await aWhile();
+    blocking.send('b');
+    blocking.done();
+    server.onRequest = request => request.path === '/post' && request.answer();
+    while (!isPosted) {
+      const before = server.asked.length;
+      others.push(get(hotline, `/${before}`));
+      await sleep(5);
+      const { waiting } = blocking.connection;
+      if (waiting.length > 1 || server.asked.length === before) waiting[0]?.answer();
+    }
+    assert.equal(await post, '/post');
+    server.onRequest = request => request.answer();
+    for (const request of [...blocking.connection.waiting]) request.answer();
+    await Promise.all(others);
     never.controller.abort(new Error('enough'));
     await never.done;
   });

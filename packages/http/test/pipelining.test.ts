@@ -342,6 +342,17 @@ describe('who takes what waits', () => {
     for (const timer of timers) clearTimeout(timer);
   });
 
+  it('are more connections once the origin is known, also where each takes one request at a time', async () => {
+    const timers = new Set<NodeJS.Timeout>();
+    await using server = await RawServer.listen(request => {
+      timers.add(setTimeout(() => request.answer(), 40));
+    });
+    await using hotline = open(server.origin, { connections: 32, maxDepth: 1 });
+    await Promise.all(numbered(128).map(path => get(hotline, path)));
+    assert.ok(server.wires.length > 6, String(server.wires.length));
+    for (const timer of timers) clearTimeout(timer);
+  });
+
   it('is one connection, deeper, where responses are quick', async () => {
     await using server = await RawServer.listen(request => request.answer());
     await using hotline = open(server.origin, { connections: 32, ...server.proven() });

@@ -62,6 +62,14 @@ describe('trust in an origin', () => {
     assert.deepEqual(told, ['proven', 'broken', 'unknown']);
   });
 
+  it('is not lost for longer than that by a clock that goes back, or by one that is elsewhere', () => {
+    const { trust } = trustOf();
+    trust.onBroken('closed', T);
+    assert.equal(trust.state(T - 86_400_000), 'unknown');
+    trust.import({ ...unknown, state: 'broken', brokenUntil: Number.MAX_VALUE });
+    assert.equal(trust.state(T), 'unknown');
+  });
+
   it('is lost for longer each time, but never for longer than ten minutes', () => {
     const { trust } = trustOf();
     let now = T;
