@@ -11,17 +11,20 @@ export interface ServiceStats extends PoolStats {
   readonly methods: { readonly [name: string]: { readonly runs: 'inline' | 'lanes' } };
 }
 
-/** What there is to do with a service beside giving it to a server. */
+/**
+ * What there is to do with a service beside giving it to a server. The server's types take it for handlers: for that, all of it
+ * are functions, and `& object` says that options are not only what is listed.
+ */
 export type ServiceHandle = {
   /** What the pool does, and where each method runs now. */
-  stats(options?: { readonly times?: boolean }): ServiceStats;
+  stats(options?: { readonly times?: boolean } & object): ServiceStats;
   /**
    * Resolves when there is a lane that has loaded the handlers: before the server listens, so that the first call does not
    * wait for it.
    *
    * @throws HotlaneError LANE_START with the cause when none can be started; CLOSED. `signal.reason` when that aborts
    */
-  ready(options?: { readonly signal?: AbortSignal }): Promise<void>;
+  ready(options?: { readonly signal?: AbortSignal } & object): Promise<void>;
   /** Waits for the calls that are under way, then ends the lanes; later calls get UNAVAILABLE. Can be called twice. */
   close(): Promise<void>;
   /** Ends the calls that are under way with UNAVAILABLE, and the lanes. Can be called twice. */
@@ -36,9 +39,9 @@ export type ServiceHandle = {
  * Handlers for `server.addService`, and a handle on their lanes. A method of the service that has one of the handle's names has
  * that name for itself; `handleOf(service)` has the handle all the same.
  */
-export type Workers<D extends ServiceDefinition = ServiceDefinition> = {
-  [K in keyof D]: UntypedHandleCall;
-} & Omit<ServiceHandle, keyof D>;
+export type Workers<D extends ServiceDefinition = ServiceDefinition> = string extends keyof D
+  ? ServiceHandle // it is not known which methods there are
+  : { [K in keyof D]: UntypedHandleCall } & Omit<ServiceHandle, keyof D>;
 
 const handles = new WeakMap<object, ServiceHandle>();
 

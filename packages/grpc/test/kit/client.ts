@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import {
   type CallOptions,
   type Client,
@@ -109,7 +110,7 @@ export class ProbeClient {
   }
 }
 
-type AnyCall = ClientUnaryCall | ClientWritableStream<Given> | ClientReadableStream<Answer>;
+type AnyCall = EventEmitter;
 
 function outcomeOf(
   call: AnyCall,
