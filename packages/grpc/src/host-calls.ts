@@ -45,6 +45,7 @@ export class MethodCalls {
     this.#options = options;
     const { idempotent: __, ...streamOptions } = options;
     this.#streamOptions = streamOptions;
+    pool.with(options); // says now what is wrong with them, not with each call
   }
 
   /** @param onTimed when given, is told how long the handler kept the lane, in milliseconds */

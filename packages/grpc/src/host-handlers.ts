@@ -11,7 +11,7 @@ import type { Pool, PoolOptions } from 'hotlane';
 import { Auto } from './auto.ts';
 import { encode, failure, unreadable, unwritable } from './codec.ts';
 import { findHandlers, type Handler, type Handlers } from './find.ts';
-import { MethodCalls, type Respond, statusOf, type UnaryCall } from './host-calls.ts';
+import { MethodCalls, type Respond, type StatusError, statusOf, type UnaryCall } from './host-calls.ts';
 import type { MethodOptions } from './options.ts';
 import { takeItems, takeMessage } from './returned.ts';
 import { endingOf, messageOf, UNAVAILABLE, UNIMPLEMENTED } from './status.ts';
@@ -140,9 +140,7 @@ export class HostHandlers {
         calls.unary(call, respond, auto.timesNext() ? onTimed : null);
         return;
       }
-      const since = performance.now();
-      runBytes(handler, method, call, respond);
-      auto.add(performance.now() - since);
+      runBytes(handler, method, call, respond, onTimed);
     }) as UntypedHandleCall;
   }
 }
@@ -184,32 +182,51 @@ function runStreaming(handler: Handler, call: ServerWritableStream<unknown, unkn
   }
 }
 
-/** The same for a unary call that came as bytes. */
-function runBytes(handler: Handler, method: Method, call: UnaryCall, respond: Respond): void {
+/**
+ * The same for a unary call that came as bytes.
+ *
+ * @param onTimed is told how long the handler kept the thread, in milliseconds. To send the answer is the server's own work,
+ *   wherever it comes from: an answer that is there at once is sent after that
+ */
+function runBytes(
+  handler: Handler,
+  method: Method,
+  call: UnaryCall,
+  respond: Respond,
+  onTimed: (ms: number) => void,
+): void {
+  const since = performance.now();
+  let answer: Parameters<Respond> | null = null;
+  let entered = true;
+  const take = (...given: Parameters<Respond>) => {
+    if (answer !== null) return; // the first counts
+    answer = given;
+    if (!entered) respond(...given);
+  };
   try {
     call.request = method.requestDeserialize(call.request) as Buffer;
+    runAnswering(handler, call, (error, message, trailers, flags) => {
+      if (error) take(error, undefined, trailers, flags);
+      else take(...encoded(method, message), trailers, flags);
+    });
   } catch (error) {
-    respond(statusOf(unreadable(error)));
-    return;
+    take(statusOf(unreadable(error)));
   }
-  runAnswering(handler, call, (error, message, trailers, flags) => {
-    if (error) {
-      respond(error, undefined, trailers, flags);
-      return;
-    }
-    let bytes: Buffer;
-    try {
-      bytes = encode(method, message);
-    } catch (unencoded) {
-      respond(statusOf(unwritable(unencoded)));
-      return;
-    }
-    respond(null, bytes, trailers, flags);
-  });
+  entered = false;
+  onTimed(performance.now() - since);
+  if (answer !== null) respond(...(answer as Parameters<Respond>));
+}
+
+function encoded(method: Method, message: unknown): [error: StatusError | null, bytes?: Buffer] {
+  try {
+    return [null, encode(method, message)];
+  } catch (error) {
+    return [statusOf(unwritable(error))];
+  }
 }
 
 function refuseWith(
-  status: ReturnType<typeof statusOf>,
+  status: StatusError,
   call: { emit(event: 'error', error: unknown): void },
   respond: ((error: unknown) => void) | undefined,
 ): void {

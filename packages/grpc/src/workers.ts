@@ -83,13 +83,18 @@ export function workers<D extends ServiceDefinition>(
   const service: Record<string, unknown> = {};
   const plain: Record<string, UntypedHandleCall> = {};
   const raw = new Set<string>();
-  for (const [name, shape] of shapes) {
-    const method = definition[name]!;
-    const given: MethodOptions = { mode: resolved.mode, ...optionsFor(shape, resolved.methods) };
-    const { handle, isRaw } = host.handler(name, shape, method, given);
-    plain[name] = handle;
-    service[name] = isRaw ? rawHandler(method, handle) : handle;
-    if (isRaw) raw.add(name);
+  try {
+    for (const [name, shape] of shapes) {
+      const method = definition[name]!;
+      const given: MethodOptions = { mode: resolved.mode, ...optionsFor(shape, resolved.methods) };
+      const { handle, isRaw } = host.handler(name, shape, method, given);
+      plain[name] = handle;
+      service[name] = isRaw ? rawHandler(method, handle) : handle;
+      if (isRaw) raw.add(name);
+    }
+  } catch (error) {
+    void pool.destroy(); // of which nobody has heard yet
+    throw error;
   }
 
   const handle: ServiceHandle = {
