@@ -9,7 +9,7 @@ test('a service that was closed leaves no thread, and nothing that keeps the pro
   // Without the condition of the tests: the package as it is built.
   const { stdout, stderr } = await promisify(execFile)(
     process.execPath,
-    [fileURLToPath(fixture('once.mjs')), 'serve'],
+    [fileURLToPath(fixture('once.mjs'))],
     { timeout: 30_000 },
   );
   assert.deepEqual([stdout, stderr], ['lanes! auto! inline!\n', '']);
