@@ -650,6 +650,10 @@ export class LanePool implements TaskOutcomes, FleetOwner {
     return Math.max(this.#inFlight - this.#scheduler.behindKeys, Math.min(1, this.#ready.length));
   }
 
+  waiting(): number {
+    return Math.max(0, this.demand() - this.#placement.running());
+  }
+
   finishedCalls(): number {
     return this.#done + this.#failed;
   }

@@ -87,12 +87,14 @@ function fleet(options: Partial<FleetOptions> = {}) {
     wanted: number;
     capacity: number;
     finished: number;
+    unbegun: number;
     service: number;
     room: boolean;
   } = {
     wanted: 0,
     capacity: 0,
     finished: 0,
+    unbegun: 0,
     service: 0,
     room: true,
     finishedCalls: () => owner.finished,
@@ -104,6 +106,7 @@ function fleet(options: Partial<FleetOptions> = {}) {
       return lane;
     },
     demand: () => owner.wanted,
+    waiting: () => owner.unbegun,
     onCapacity: (calls: number) => {
       owner.capacity = calls;
     },
@@ -162,6 +165,40 @@ describe('the fleet', () => {
     all.grow();
     assert.equal(started.length, 2);
     assert.equal(all.growAbove, 20);
+  });
+
+  it('starts lanes for calls that wait behind one that computes, although lanes have room for them', () => {
+    const { fleet: all, clock, started, owner } = fleet({ concurrency: 1_000 });
+    owner.wanted = 1;
+    all.grow();
+    started[0].up();
+    owner.wanted = 8;
+    owner.unbegun = 7;
+    assert.ok(all.growAbove < 8); // the pool's next call lets it look
+    all.grow();
+    assert.equal(started.length, 1);
+    owner.finished = 2;
+    clock.advance(30);
+    assert.equal(started.length, 4); // seven at two in the time of a start
+  });
+
+  it('starts none for calls that await in a lane, nor for those that soon begin', () => {
+    const { fleet: all, clock, started, owner } = fleet({ concurrency: 1_000 });
+    owner.wanted = 1;
+    all.grow();
+    started[0].up();
+    const idle = clock.timers;
+    owner.wanted = 500;
+    owner.unbegun = 0;
+    all.grow();
+    assert.equal(clock.timers, idle); // nothing to look at later
+    clock.advance(100);
+    assert.equal(started.length, 1);
+    owner.unbegun = 20;
+    all.grow();
+    owner.finished += 100;
+    clock.advance(30);
+    assert.equal(started.length, 1);
   });
 
   it('replaces a lane that was lost in a call, at once', () => {

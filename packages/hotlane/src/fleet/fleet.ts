@@ -29,6 +29,11 @@ export interface FleetOwner {
   createLane(id: number, events: LaneEvents): Lane;
   /** Calls that were accepted and have not finished. */
   demand(): number;
+  /**
+   * Of these, calls that no lane has begun. Left out where lanes begin whatever they have room for: a lane whose function
+   * computes begins nothing, though it has room for calls that await.
+   */
+  waiting?(): number;
   /** Calls that have finished so far. */
   finishedCalls(): number;
   /** How long functions run on the average, in milliseconds; 0 while nothing is known. */
@@ -89,6 +94,8 @@ interface Tenure {
  * functions run; as many at once as it takes to clear the queue within that time, up to `maxLanes`. While more calls are
  * there than lanes, and the lanes are expected to clear them sooner, the fleet looks again after such a time: if they have
  * not, it goes by how fast they were in truth. The first lanes are started for as many calls as there are.
+ * Where a lane runs several calls at once, those that compute keep it from the others: calls that wait although lanes have room
+ * for them, and for longer than a start takes, start lanes too.
  * Shrinking: a lane beyond `minLanes` that answered nothing for `lingerMs` and runs nothing is let go.
  * Recycling: a worn lane goes on until its replacement is up.
  * Failure: after n failed starts in a row the next attempt waits 100 ms × 2ⁿ⁻¹, at most 5 s. Demand does not
@@ -149,6 +156,7 @@ export class Fleet implements LaneEvents {
     this.#owner.onUp(lane);
     if (old !== null) this.retire(old);
     this.#replaceWorn();
+    if (this.#mayBeKept()) this.#tellCapacity(); // from now on it looks at calls that wait
     if (lane.calls >= lane.wornAt) this.onWorn(lane); // its answers may be seen before the message that it is up
     this.#watchIdle();
   }
@@ -286,11 +294,14 @@ export class Fleet implements LaneEvents {
     return count;
   }
 
-  /** @param serviceMs how long functions are taken to run; 0 when that is not known */
-  #review(serviceMs: number): void {
+  /**
+   * @param serviceMs how long functions are taken to run; 0 when that is not known
+   * @param least how many lanes there should be for another reason
+   */
+  #review(serviceMs: number, least = 0): void {
     if (this.#closed || this.#backoff !== null) return;
     const { minLanes, maxLanes } = this.#options;
-    const wanted = Math.max(minLanes, Math.min(maxLanes, this.#wanted(serviceMs)));
+    const wanted = Math.max(minLanes, Math.min(maxLanes, Math.max(least, this.#wanted(serviceMs))));
     for (let strength = this.#strength(); strength < wanted; strength++) {
       // Lanes on their way out still have a seat each; there is one for every lane and its replacement.
       if (this.lanes.length >= 2 * maxLanes) break;
@@ -325,15 +336,35 @@ export class Fleet implements LaneEvents {
     const strength = this.#strength();
     const { maxLanes, concurrency } = this.#options;
     if (this.#watch !== null || strength >= maxLanes) return;
-    if (this.#owner.demand() <= strength * concurrency) return;
+    const fits = this.#mayBeKept()
+      ? this.#owner.demand() <= strength || this.#owner.waiting!() === 0
+      : this.#owner.demand() <= strength * concurrency;
+    if (fits) return;
     this.#finishedBefore = this.#owner.finishedCalls();
     this.#watch = this.#clock.setTimer(this.#startTakesMs, () => {
       this.#watch = null;
       const finished = Math.max(0.5, this.#owner.finishedCalls() - this.#finishedBefore);
       const shown = (this.#startTakesMs * this.#strength() * concurrency) / finished;
-      this.#review(Math.max(shown, this.#owner.serviceMs()));
+      if (this.#mayBeKept()) this.#review(this.#owner.serviceMs(), this.#forWaiting(finished));
+      else this.#review(Math.max(shown, this.#owner.serviceMs()));
     });
     this.#tellCapacity();
+  }
+
+  /** Whether calls may wait for lanes that have room for them and are kept by what they compute. */
+  #mayBeKept(): boolean {
+    const { concurrency } = this.#options;
+    if (concurrency === 1 || this.#owner.waiting === undefined) return false;
+    // While one starts, calls wait for it, however little the others compute.
+    return this.lanes.length > 0 && this.lanes.every(lane => lane.state !== 'starting');
+  }
+
+  /** How many lanes there should be for calls that wait. @param finished how many did in the time of a start */
+  #forWaiting(finished: number): number {
+    const waiting = this.#owner.waiting!();
+    if (waiting <= finished) return 0; // they are begun before another lane would be up
+    const strength = this.#strength();
+    return Math.min(strength + waiting, Math.ceil((waiting * strength) / finished));
   }
 
   /** @param replaces the lane that it is to replace */
@@ -390,7 +421,7 @@ export class Fleet implements LaneEvents {
   /** From how many calls on another look at the demand could lead to something. */
   #lookAbove(strength: number, capacity: number): number {
     if (this.#backoff !== null || strength >= this.#options.maxLanes) return Number.POSITIVE_INFINITY;
-    if (this.#watch === null) return capacity;
+    if (this.#watch === null) return this.#mayBeKept() ? strength : capacity;
     if (this.#overBudget) return Number.POSITIVE_INFINITY;
     const serviceMs = this.#owner.serviceMs();
     // More than the lanes clear while another starts.

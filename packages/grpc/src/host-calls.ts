@@ -1,0 +1,191 @@
+/** The host's side of a call: grpc-js gives it, a lane runs it. */
+import type { EventEmitter } from 'node:events';
+import type {
+  Metadata,
+  ServerDuplexStream,
+  ServerReadableStream,
+  ServerUnaryCall,
+  ServerWritableStream,
+  sendUnaryData,
+} from '@grpc/grpc-js';
+import type { Pool } from 'hotlane';
+import { CallSignal } from './call-signal.ts';
+import { toMetadata, toValues } from './metadata.ts';
+import type { MethodOptions } from './options.ts';
+import { Requests } from './requests.ts';
+import { drained } from './returned.ts';
+import { endingOfRefusal, INTERNAL, OK } from './status.ts';
+import type { About, Answer, Ending, Item } from './wire.ts';
+
+export type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
+export type Respond = sendUnaryData<Buffer>;
+type WritingCall = ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>;
+type AnyCall = UnaryCall | WritingCall | ServerReadableStream<Buffer, Buffer>;
+
+/** The pool's functions, as methods have them. */
+type AskLane = (request: Buffer, ...about: About) => Promise<Buffer | Answer>;
+type OpenLane = (request: Buffer | Requests, ...about: About) => AsyncIterable<Item>;
+
+/** What is given to the pool with each call of a method. */
+interface Limits {
+  readonly signal: AbortSignal;
+  readonly deadlineMs: number | undefined;
+}
+
+/** Hands the calls of one method to lanes. */
+export class MethodCalls {
+  readonly #pool: Pool<any>;
+  readonly #path: string;
+  readonly #options: Omit<MethodOptions, 'mode'>;
+  readonly #streamOptions: Omit<MethodOptions, 'mode' | 'idempotent'>;
+
+  constructor(pool: Pool<any>, path: string, { mode: _, ...options }: MethodOptions) {
+    this.#pool = pool;
+    this.#path = path;
+    this.#options = options;
+    const { idempotent: __, ...streamOptions } = options;
+    this.#streamOptions = streamOptions;
+    pool.with(options); // says now what is wrong with them, not with each call
+  }
+
+  /** @param onTimed when given, is told how long the handler kept the lane, in milliseconds */
+  unary(call: UnaryCall, respond: Respond, onTimed: ((ms: number) => void) | null): void {
+    const { request } = call;
+    if (!Buffer.isBuffer(request)) {
+      respond(decoded(this.#path));
+      return;
+    }
+    const calls = this.#pool.with({ ...this.#options, ...limits(call) }) as Record<string, AskLane>;
+    calls[this.#path](request, ...about(call, onTimed !== null)).then(
+      (answer: Buffer | Answer) => {
+        if (Buffer.isBuffer(answer)) {
+          respond(null, answer);
+          return;
+        }
+        if (onTimed !== null && answer.ms >= 0) onTimed(answer.ms);
+        if (answer.headers !== null) call.sendMetadata(toMetadata(answer.headers));
+        if (answer.code === OK) respond(null, answer.bytes, trailersOf(answer));
+        else respond(statusOf(answer));
+      },
+      (error: unknown) => respond(statusOf(endingOfRefusal(error))),
+    );
+  }
+
+  serverStream(call: ServerWritableStream<Buffer, Buffer>): void {
+    if (!Buffer.isBuffer(call.request)) fail(call, decoded(this.#path));
+    else void this.#give(call, this.#open(call, call.request));
+  }
+
+  duplexStream(call: ServerDuplexStream<Buffer, Buffer>): void {
+    void this.#give(call, this.#open(call, new Requests(call)));
+  }
+
+  /** The lane gives one message, as it would give many. */
+  async clientStream(call: ServerReadableStream<Buffer, Buffer>, respond: Respond): Promise<void> {
+    let message: Buffer | null = null;
+    try {
+      for await (const item of this.#open(call, new Requests(call))) {
+        if (Buffer.isBuffer(item)) message = item;
+        else if ('headers' in item) call.sendMetadata(toMetadata(item.headers));
+        else if (item.code === OK) respond(null, message, trailersOf(item));
+        else respond(statusOf(item));
+      }
+    } catch (error) {
+      respond(statusOf(endingOfRefusal(error)));
+    }
+  }
+
+  #open(call: AnyCall, request: Buffer | Requests): AsyncIterable<Item> {
+    const options = { ...this.#streamOptions, ...limits(call) };
+    const calls = this.#pool.streamWith(options) as unknown as Record<string, OpenLane>;
+    return calls[this.#path](request, ...about(call, false));
+  }
+
+  /** Writes what the lane gives as fast as the client takes it. */
+  async #give(call: WritingCall, items: AsyncIterable<Item>): Promise<void> {
+    try {
+      for await (const item of items) {
+        if (call.destroyed) break;
+        if (Buffer.isBuffer(item)) {
+          if (!call.write(item)) await drained(call);
+        } else if ('headers' in item) {
+          call.sendMetadata(toMetadata(item.headers));
+        } else if (item.code === OK) {
+          call.end(trailersOf(item));
+        } else {
+          fail(call, statusOf(item));
+        }
+      }
+    } catch (error) {
+      if (!call.destroyed) fail(call, statusOf(endingOfRefusal(error)));
+    }
+  }
+}
+
+/** One for all: no stack, and nobody sees it but the handler. */
+const gone = new Error('The client has cancelled the call, or its deadline has passed.');
+
+/** What ends the call: the client's deadline, and the client's leaving. */
+function limits(call: AnyCall): Limits {
+  const signal = new CallSignal();
+  // It is told of every call's end as well; by then the signal means nothing any more.
+  (call as EventEmitter).once('cancelled', () => signal.abort(gone));
+  const deadline = Number(call.getDeadline());
+  return {
+    signal: signal as unknown as AbortSignal,
+    deadlineMs: deadline === Number.POSITIVE_INFINITY ? undefined : Math.max(0, deadline - Date.now()),
+  };
+}
+
+function about(call: AnyCall, timed: boolean): About {
+  return [
+    call.getPeer(),
+    call.getHost(),
+    Number(call.getDeadline()),
+    toValues(call.metadata),
+    authOf(call),
+    timed,
+  ];
+}
+
+function authOf(call: AnyCall): About[4] {
+  const auth = call.getAuthContext?.();
+  return auth?.transportSecurityType === undefined ? null : auth;
+}
+
+/** grpc-js takes these from an error's properties; with an `Error` it would take the time for a stack as well. */
+export function statusOf({ code, details: given, trailers }: Ending): StatusError {
+  // Half a character would make the server throw when it writes the status, which nobody could catch.
+  const details = given.toWellFormed();
+  return {
+    name: 'Error',
+    message: details,
+    code,
+    details,
+    metadata: trailers === null ? undefined : toMetadata(trailers),
+  };
+}
+
+export interface StatusError extends Error {
+  readonly code: number;
+  readonly details: string;
+  readonly metadata?: Metadata | undefined;
+}
+
+function trailersOf({ trailers }: Ending): Metadata | undefined {
+  return trailers === null ? undefined : toMetadata(trailers);
+}
+
+/** As the status of a stream: what was written before goes before it. */
+function fail(call: WritingCall, error: StatusError): void {
+  call.emit('error', error);
+}
+
+/** Somebody has wrapped the handlers, so that the server does not know them for ours. */
+function decoded(path: string): StatusError {
+  return statusOf({
+    code: INTERNAL,
+    details: `${path} was registered with functions that decode its messages. Give the server what \`workers\` returns, or \`server.addService(...service.raw())\`.`,
+    trailers: null,
+  });
+}

@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { status } from '@grpc/grpc-js';
+import type { ProbeClient } from './kit/client.ts';
+import { fixture, serve, shared } from './kit/serve.ts';
+
+const plain = shared();
+
+/** Waits until the lane has seen something. The test's own timeout bounds it. */
+async function seen(client: ProbeClient, what: string): Promise<void> {
+  let all = '';
+  while (!all.includes(what)) {
+    await sleep(5);
+    all += ` ${(await client.ask({ text: 'seen' })).answer?.text}`;
+  }
+}
+
+// ---- deadlines and cancelling ---------------------------------------------------------------------------
+
+test('a deadline ends the call, and the handler hears of it', async () => {
+  const { client } = await plain();
+  await client.ask({ text: 'seen' });
+  const { code } = await client.ask({ text: 'never' }, { deadline: Date.now() + 200 });
+  assert.equal(code, status.DEADLINE_EXCEEDED);
+  await seen(client, 'began aborted cancelled:true');
+});
+
+test('a client that cancels is heard by the handler of each kind of call', async () => {
+  const { client } = await plain();
+  const asking = client.asking({ text: 'never' });
+  await seen(client, 'began');
+  asking.call.cancel();
+  assert.equal((await asking.outcome).code, status.CANCELLED);
+  await seen(client, 'cancelled:true');
+
+  const adding = client.adding();
+  adding.call.write({ text: 'hold' });
+  const counting = client.counting({ number: 1_000_000 });
+  const chatting = client.chatting();
+  chatting.call.write({ text: 'hold' });
+  await new Promise(resolve => chatting.call.once('data', resolve));
+  await new Promise(resolve => counting.call.once('data', resolve));
+  for (const { call, outcome } of [adding, counting, chatting]) {
+    call.cancel();
+    assert.equal((await outcome).code, status.CANCELLED);
+  }
+  let all = '';
+  while (!/add cancelled/.test(all) || !/count cancelled/.test(all) || !/chat cancelled/.test(all)) {
+    await sleep(5);
+    all += ` ${(await client.ask({ text: 'seen' })).answer?.text}`;
+  }
+});
+
+test("a generator's `finally` runs when its client leaves", async t => {
+  const { client } = await serve(t, { handlers: fixture('modern-handlers.ts') });
+  const { call, outcome } = client.counting({ number: 1_000_000 });
+  await new Promise(resolve => call.once('data', resolve));
+  call.cancel();
+  await outcome;
+  let log = '';
+  while (!log.includes('closed after some')) {
+    await sleep(5);
+    log += (await client.ask({ text: 'log' })).answer?.text;
+  }
+});
+
+test('a loop that asks whether it is wanted stops, and its lane goes on', async () => {
+  const { client } = await plain();
+  const { code } = await client.ask({ text: 'loop' }, { deadline: Date.now() + 200 });
+  assert.equal(code, status.DEADLINE_EXCEEDED);
+  const { answer } = await client.ask({ text: 'echo' });
+  assert.equal(answer?.lane, 1);
+});
+
+test('a handler that goes on past its grace loses its lane, and another takes its place', async t => {
+  const { client, service } = await serve(t, { graceMs: 50 });
+  await service.ready();
+  const { code } = await client.ask({ text: 'loop on' }, { deadline: Date.now() + 300 });
+  assert.equal(code, status.DEADLINE_EXCEEDED);
+  const { answer } = await client.ask({ text: 'echo' });
+  assert.equal(answer?.lane, 2);
+});
+
+test('a handler that never answers holds up nobody else in its lane', async () => {
+  const { client, service } = await plain();
+  const stuck = Array.from({ length: 20 }, () => client.asking({ text: 'never' }));
+  await seen(client, 'began');
+  assert.equal((await client.ask({ text: 'echo' })).code, status.OK);
+  for (const { call } of stuck) call.cancel();
+  await Promise.all(stuck.map(({ outcome }) => outcome));
+  while (service.stats().running > 0) await sleep(5); // cancelled, they no longer count as running
+  assert.equal((await client.ask({ text: 'echo' })).answer?.lane, 1); // and have cost no lane
+});
+
+// ---- lost lanes, full queues ----------------------------------------------------------------------------
+
+test('a lost lane is UNAVAILABLE, and the next call finds another', async t => {
+  const { client } = await serve(t);
+  const { code, details } = await client.ask({ text: 'exit' });
+  assert.equal(code, status.UNAVAILABLE);
+  assert.match(details, /^Lane 1 was lost while it ran `\/hotlane\.test\.Probe\/Ask`/);
+  assert.equal((await client.ask({ text: 'echo' })).answer?.lane, 2);
+});
+
+test('a stream whose lane is lost gets the messages that came, and UNAVAILABLE', async t => {
+  const { client } = await serve(t);
+  const { answers, code } = await client.count({ text: 'exit', number: 10 });
+  assert.equal(code, status.UNAVAILABLE);
+  assert.equal(answers.length, 4);
+});
+
+test('a call that may run twice outlives a lane', async t => {
+  const { client } = await serve(t, { lanes: 1, methods: { ask: { idempotent: true } } });
+  const working = client.ask({ text: 'work', number: 400 });
+  const exit = client.ask({ text: 'exit' }); // runs until its retries are used up
+  const [{ code }, lost] = await Promise.all([working, exit]);
+  assert.deepEqual([code, lost.code], [status.OK, status.UNAVAILABLE]);
+});
+
+test('a full queue is RESOURCE_EXHAUSTED at once', async t => {
+  const { client } = await serve(t, { concurrency: 1, maxQueue: 1 });
+  await client.ask({ text: 'echo' });
+  const running = [client.asking({ text: 'never' }), client.asking({ text: 'never' })];
+  let refused = await client.ask({ text: 'echo' }, { deadline: Date.now() + 10_000 });
+  assert.equal(refused.code, status.RESOURCE_EXHAUSTED);
+  assert.match(refused.details, /maxQueue/);
+  refused = await client.count({ number: 1 });
+  assert.equal(refused.code, status.RESOURCE_EXHAUSTED);
+  for (const { call } of running) call.cancel();
+});
+
+test('handlers that cannot be loaded are UNAVAILABLE, with the cause', async t => {
+  const { client, service } = await serve(t, { handlers: fixture('none.ts') });
+  const { code, details } = await client.ask({});
+  assert.equal(code, status.UNAVAILABLE);
+  assert.match(details, /Cannot find module/);
+  await assert.rejects(service.ready(), { code: 'ERR_HOTLANE_LANE_START' });
+});
+
+test('a module without the definition says how to give it', async t => {
+  const { client } = await serve(t, { definition: undefined as never });
+  const { code, details } = await client.ask({});
+  assert.equal(code, status.UNAVAILABLE);
+  assert.match(details, /has no definition of a service with .*option `definition`/);
+});
+
+test('a module without handlers says what was looked for', async t => {
+  const { client } = await serve(t, { handlers: fixture('probe.ts') });
+  assert.match((await client.ask({})).details, /has no handlers: .*Ask, Add, Count, Chat/);
+});
+
+// ---- the end --------------------------------------------------------------------------------------------
+
+test('close() lets calls finish, and refuses the next', async t => {
+  const { client, service } = await serve(t);
+  await client.ask({ text: 'echo' });
+  const { call, answers, outcome } = client.chatting();
+  call.write({ number: 1 });
+  await new Promise(resolve => call.once('data', resolve));
+  const closed = service.close();
+  assert.equal((await client.ask({ text: 'echo' })).code, status.UNAVAILABLE);
+  call.write({ number: 2 });
+  call.end();
+  assert.equal((await outcome).code, status.OK);
+  assert.equal(answers.length, 2);
+  await closed;
+  assert.deepEqual(service.stats().lanes, []);
+});
+
+test('destroy() ends what is under way with UNAVAILABLE', async t => {
+  const { client, service } = await serve(t);
+  const asking = client.asking({ text: 'never' });
+  const { call, outcome } = client.chatting();
+  call.write({ number: 1 });
+  await new Promise(resolve => call.once('data', resolve));
+  await service.destroy();
+  assert.equal((await asking.outcome).code, status.UNAVAILABLE);
+  assert.equal((await outcome).code, status.UNAVAILABLE);
+});
+
+test('lanes are replaced by fresh ones without a call that fails or waits for it', async t => {
+  const { client } = await serve(t, { recycle: { afterCalls: 20 } });
+  const lanes = new Set<number>();
+  // Long enough in all for fresh lanes to come up beside the worn one.
+  while (lanes.size < 3) {
+    const outcomes = await Promise.all(Array.from({ length: 8 }, () => client.ask({ text: 'echo' })));
+    for (const { code, answer } of outcomes) {
+      assert.equal(code, status.OK);
+      lanes.add(answer!.lane);
+    }
+  }
+});
+
+test('setup and teardown are exports of the module with the handlers', async t => {
+  const { client, service } = await serve(t, {
+    handlers: fixture('set-up-handlers.ts'),
+    setup: 'open',
+    teardown: 'close',
+    data: { greeting: 'hello' },
+  });
+  assert.equal((await client.ask({})).answer?.text, 'hello');
+  await service.close();
+});
