@@ -264,7 +264,7 @@ describe('an origin', () => {
     await server.came(2);
     server.asked[0].answer();
     await server.came(3);
-    assert.deepEqual(messages, [], 'the first was sent as if there were no pipelines');
+    assert.equal(messages.length, 0, 'the first was sent as if there were no pipelines');
     server.asked[1].answer();
     await server.came(5);
     server.onRequest = request => request.answer();
