@@ -491,9 +491,15 @@ export class Connection implements Lane, AttemptOwner {
       return;
     } else {
       attempt.answered = true;
-      attempt.length = Number(headers.parsed['content-length'] ?? -1);
+      const isBare = attempt.exchange.wire.method === 'HEAD' || status === 204 || status === 304;
+      const told = Number(headers.parsed['content-length'] ?? -1);
+      attempt.length = isBare ? 0 : told;
       attempt.isEndless = String(headers.parsed['content-type']).startsWith('text/event-stream');
-      if (/\bclose\b/i.test(String(headers.parsed.connection))) this.#isClosing = this.#isAnnounced = true;
+      // undici closes after a bare response that tells of a body, should one follow.
+      const endsHere = status === 204 || status === 304 ? told > 0 : false;
+      if (endsHere || /\bclose\b/i.test(String(headers.parsed.connection))) {
+        this.#isClosing = this.#isAnnounced = true;
+      }
       if (attempt.exchange.manner.blocking) this.#host.onRoom();
     }
     attempt.exchange.flow = {
@@ -532,7 +538,7 @@ export class Connection implements Lane, AttemptOwner {
       this.#turnAt = now;
       this.#receivedAtTurn = link.received;
       this.#answeredInBurst++;
-      trust.onAnswered(this.calls, this.#isAnnounced);
+      if (!attempt.exchange.wire.reset) trust.onAnswered(this.calls, this.#isAnnounced);
       if (attempt.wasPipelined) trust.onPipelined();
       // What follows in what was just read belongs to requests that were sent before: there must be no new one.
       this.#isReading = true;

@@ -2,6 +2,8 @@
 const NEWEST = 1 / 16;
 /** A shorter time than this cannot be told from none, in milliseconds. */
 const LEAST_RATE_MS = 0.05;
+/** From less than a segment no rate is learned, in bytes. */
+const LEAST_RATE_BYTES = 1_400;
 /** Of so many bodies the one that came fastest tells the link's rate: others were held up by the server. */
 const RATES = 8;
 /** Of so many thinking times the middle one is the usual one. */
@@ -83,6 +85,7 @@ export class Link {
    * @param received what had arrived in all by then
    */
   onRest(firstAt: number, received: number, now: number): void {
+    if (this.received - received < LEAST_RATE_BYTES) return; // what drips says nothing either
     const took = Math.max(LEAST_RATE_MS, now - firstAt);
     this.#rates[this.#nextRate++ % RATES] = (this.received - received) / took;
     this.rate = Math.max(...this.#rates);

@@ -482,7 +482,6 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
     this.#connections.delete(connection);
     this.#scheduler.removeOutlet(lane);
     if (this.#madeAhead.delete(connection)) this.#owner.onMadeAhead(connection.wasUsed);
-    if (connection.wasUp) this.#owner.onDisconnect(this, lane.cause);
     const again: Exchange[] = [];
     for (const exchange of started as readonly Exchange[]) {
       const { cause, again: mayGoOn } = exchange.lost!;
@@ -503,6 +502,8 @@ export class Origin implements FleetOwner, ConnectionHost, ExchangeOwner {
       } else again.push(exchange);
     }
     this.#goOn(again);
+    // Last, since others listen to it.
+    if (connection.wasUp) this.#owner.onDisconnect(this, lane.cause);
     queueMicrotask(() => this.#reviewEmpty());
   }
 

@@ -25,6 +25,8 @@ export const RULES = {
   'socket-left': 'no connection is left',
 } as const;
 
+/** A request that has waited for so long may go elsewhere. */
+const LONG_MS = 200;
 /** For so long, at the least, an answer that nobody wants is waited for. */
 const PATIENCE_MS = 90;
 
@@ -81,7 +83,10 @@ export function judge(server: BadServer, outcomes: readonly Outcome[], brokenOff
       const before = server.sightingsOf(sighting.id)[sighting.attempt - 2]!;
       if (!sighting.idempotent) found('sent-twice', what);
       if (sighting.streamed) found('streamed-twice', what);
-      if (sound(before.connection)) found('needless-retry', `${what}; before: ${described(before)}`);
+      // A client may take one that has waited for long to a connection that has nothing to do.
+      const isPrompt = sighting.atMs - before.atMs < LONG_MS;
+      if (isPrompt && sound(before.connection))
+        found('needless-retry', `${what}; before: ${described(before)}`);
     }
     // After a lie, what the client holds to be outstanding is not what is.
     if (sighting.afterLie) continue;
