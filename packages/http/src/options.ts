@@ -42,6 +42,7 @@ export interface ResolvedOptions {
   readonly client: Client.Options;
 }
 
+const OWN = ['connections', 'maxDepth', 'maxQueue', 'trust'];
 const DEFAULT_CONNECTIONS = 256;
 const DEFAULT_DEPTH = 16;
 const KEEP_ALIVE_MS = 4_000;
@@ -55,6 +56,7 @@ export function resolveOptions(options: HotlineOptions): ResolvedOptions {
   if (typeof options !== 'object' || options === null) {
     throw wrong('options', 'an object', options);
   }
+  for (const name of Object.keys(options)) refuseMisspelt(name);
   if ('pipelining' in options) {
     const what = 'How many requests go on one connection is learned; `maxDepth` says how many at the most.';
     throw new HotlaneError('OPTION', `\`pipelining\` is no option of a Hotline. ${what}`);
@@ -103,6 +105,13 @@ function withSocketPath(
   if (socketPath === undefined && allowH2 === undefined) return connect;
   const more = { ...(socketPath !== undefined && { socketPath }), ...(allowH2 !== undefined && { allowH2 }) };
   return (options, callback) => connect({ ...options, ...more }, callback);
+}
+
+/** Others are not refused: undici's `ProxyAgent` hands its own options on to the dispatchers that it makes. */
+function refuseMisspelt(name: string): void {
+  const meant = OWN.find(own => own !== name && own.toLowerCase() === name.toLowerCase());
+  if (meant === undefined) return;
+  throw new HotlaneError('OPTION', `\`${name}\` is no option of a Hotline. It is written \`${meant}\`.`);
 }
 
 function count(name: string, value: unknown, preset: number): number {
