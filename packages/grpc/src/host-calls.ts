@@ -154,7 +154,9 @@ function authOf(call: AnyCall): About[4] {
 }
 
 /** grpc-js takes these from an error's properties; with an `Error` it would take the time for a stack as well. */
-export function statusOf({ code, details, trailers }: Ending): StatusError {
+export function statusOf({ code, details: given, trailers }: Ending): StatusError {
+  // Half a character would make the server throw when it writes the status, which nobody could catch.
+  const details = given.toWellFormed();
   return {
     name: 'Error',
     message: details,

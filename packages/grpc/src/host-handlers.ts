@@ -86,8 +86,10 @@ export class HostHandlers {
 
   async #close(): Promise<void> {
     await this.#pool.close();
+    const { teardown } = this.#options;
+    if (teardown === undefined) return;
     await this.#loading?.catch(() => {}); // whoever called has heard of it
-    await this.#run(this.#options.teardown);
+    await this.#run(teardown);
   }
 
   // ---- on this thread -----------------------------------------------------------------------------------

@@ -114,6 +114,8 @@ test('what a handler throws, or rejects with, is UNKNOWN with its message', asyn
   const { client } = await plain();
   const thrown = await client.ask({ text: 'throw' });
   assert.deepEqual([thrown.code, thrown.details], [status.UNKNOWN, 'thrown in the handler']);
+  const half = await client.ask({ text: 'half' }); // of a character, which no header can have
+  assert.deepEqual([half.code, half.details], [status.UNKNOWN, 'half a \ufffd']);
   const rejected = await client.ask({ text: 'reject' });
   assert.deepEqual([rejected.code, rejected.details], [status.UNKNOWN, 'rejected in the handler']);
   const streamed = await client.count({ text: 'throw' });
