@@ -49,8 +49,8 @@ export async function serverWorkersStudy(): Promise<Study<Plan>> {
       },
       quick: {
         rounds: 1,
-        controlProcesses: 3,
-        plan: { firstMs: 700, warmUpMs: 80, turnMs: 250, turns: 3 },
+        controlProcesses: 2,
+        plan: { firstMs: 700, warmUpMs: 80, turnMs: 220, turns: 3 },
       },
       smoke: {
         rounds: 1,

@@ -90,11 +90,12 @@ function slow(title: string, slowInTen: boolean, modes: Workload['modes']): Load
 export const workloads: Readonly<Record<string, Loaded>> = {
   'calls-8': inFlight(8, ['inline', 'spawn', ...SERVERS.slice(1)], { modes: ['quick', 'smoke'], turns: 2.4 }),
   'calls-1': inFlight(1, SERVERS, { turns: 0.7 }),
-  'calls-64': inFlight(64, SERVERS),
+  'calls-64': inFlight(64, SERVERS, { turns: 0.7 }),
   'calls-256': inFlight(256, SERVERS, { turns: 0.7 }),
   'connections-64': inFlight(64, SERVERS, {
     title: `${ONE_BYTE}, one call on each of 64 connections`,
     load: { inFlight: 64, connections: 64 },
+    turns: 0.7,
     modes: ['quick', 'smoke'],
   }),
   'cpu-0': working(0, { turns: 0.7 }),
