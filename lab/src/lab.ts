@@ -2,11 +2,13 @@ import { benchStudy } from './bench/study.ts';
 import { runCommand, UsageError } from './harness/cli.ts';
 import { runStudy } from './harness/run-study.ts';
 import { runPipelining } from './pipelining/study.ts';
+import { serverWorkersStudy } from './server-workers/study.ts';
 
 /** Every study, by the name it has on command lines: `npm run lab -- NAME`. */
 const studies: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
   bench: async args => runStudy(await benchStudy(), args),
   pipelining: runPipelining,
+  'server-workers': async args => runStudy(await serverWorkersStudy(), args),
 };
 
 await runCommand(async () => {

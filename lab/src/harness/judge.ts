@@ -71,12 +71,22 @@ export function ratiosOf<P>(study: Study<P>, runs: Runs): Ratio[] {
 
 export function judgeBars<P>(study: Study<P>, runs: Runs): BarResult[] {
   return study.bars.map(bar => {
-    const own = { workload: bar.workload, contender: study.subject, metric: bar.metric };
+    const own = { workload: bar.workload, contender: bar.contender ?? study.subject, metric: bar.metric };
     const { better } = study.workloads[bar.workload]!.metrics[bar.metric]!;
     if (bar.against === 'absolute') {
       const values = figuresOf(runs, own).filter(value => value !== null);
       const isLess = better === 'less';
       return judge(bar, summarise(values), isLess);
+    }
+    if ('computed' in bar.against) {
+      const { from } = bar.against;
+      const reference = figuresOf(runs, own).map((_, round) =>
+        from(
+          (workload, contender, metric) => figuresOf(runs, { workload, contender, metric })[round] ?? null,
+        ),
+      );
+      const ratios = ratiosBetween(figuresOf(runs, own), reference, better);
+      return judge(bar, summarise(ratios), false);
     }
     const other =
       'contender' in bar.against
@@ -111,12 +121,18 @@ interface Where {
 function advantage<P>(study: Study<P>, runs: Runs, own: Where, other: Where): Summary | null {
   const [ours, theirs] = [figuresOf(runs, own), figuresOf(runs, other)];
   const { better } = study.workloads[own.workload]!.metrics[own.metric]!;
-  const ratios = ours.flatMap((value, round) => {
+  const ratios = ratiosBetween(ours, theirs, better);
+  return ratios.length === 0 ? null : summarise(ratios);
+}
+
+type Figures = readonly (number | null)[];
+
+function ratiosBetween(ours: Figures, theirs: Figures, better: 'more' | 'less'): number[] {
+  return ours.flatMap((value, round) => {
     const against = theirs[round] ?? null;
     if (value === null || against === null) return [];
     return [better === 'more' ? value / against : against / value];
   });
-  return ratios.length === 0 ? null : summarise(ratios);
 }
 
 /** One for each round; null where the run failed. */

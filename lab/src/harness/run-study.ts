@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { type Flags, type Given, parseFlags, renderHelp, UsageError, wholeNumber } from './cli.ts';
 import { type Control, judgeNoise, measureControl, type NoiseVerdict } from './control.ts';
 import { renderHtml } from './html-report.ts';
-import { runInterleaved } from './interleave.ts';
+import { type Cell, runInterleaved } from './interleave.ts';
 import { type BarResult, type CellSummary, judgeBars, type Ratio, ratiosOf, summariseCell } from './judge.ts';
 import { describeCommand, describeMachine, type Machine, printableMachine, repository } from './machine.ts';
 import type { ModeName } from './modes.ts';
 import { createProgress } from './progress.ts';
 import { freshSeed, seededRandom } from './random.ts';
-import type { CellResult, CellSpec, Study, Workload } from './study.ts';
+import type { CellResult, CellSpec, Curve, Study, Workload } from './study.ts';
 import { renderText } from './text-report.ts';
 
 /** All that a study found; what `results.json` holds (metrics without their functions). */
@@ -30,6 +30,7 @@ export interface StudyResults {
   readonly cells: readonly CellSummary[];
   readonly ratios: readonly Ratio[];
   readonly bars: readonly BarResult[];
+  readonly curves: readonly Curve[];
   readonly control: { readonly before: Control; readonly after: Control; readonly noise: NoiseVerdict };
 }
 
@@ -97,17 +98,23 @@ export async function runStudy<Plan>(study: Study<Plan>, args: readonly string[]
   progress.begin(study.name, cells.length * rounds);
   const before = await measureControl(controlProcesses);
   let started = 0;
-  const runs = await runInterleaved<CellSpec<Plan>, CellResult>({
-    cells,
-    atOnce: mode === 'smoke' ? 3 : 1,
-    rounds,
-    random: seededRandom(seed),
-    entry: study.entry,
-    spec: cell => ({ ...cell, plan }),
-    timeoutMs: study.cellTimeoutMs,
-    onStart: (cell, round) =>
-      progress.update(started++, `round ${round + 1}: ${cell.workload}, ${cell.contender}`),
-  });
+  const random = seededRandom(seed);
+  const onStart = (cell: Cell, round: number) =>
+    progress.update(started++, `round ${round + 1}: ${cell.workload}, ${cell.contender}`);
+  const { entry } = study;
+  const runs =
+    typeof entry === 'function'
+      ? await entry({ cells, plan, rounds, random, onStart })
+      : await runInterleaved<CellSpec<Plan>, CellResult>({
+          cells,
+          atOnce: mode === 'smoke' ? 3 : 1,
+          rounds,
+          random,
+          entry,
+          spec: cell => ({ ...cell, plan }),
+          timeoutMs: study.cellTimeoutMs,
+          onStart,
+        });
   const after = await measureControl(controlProcesses);
   progress.end();
 
@@ -129,6 +136,7 @@ export async function runStudy<Plan>(study: Study<Plan>, args: readonly string[]
     workloads: pick(study.workloads, workloads),
     cells: summaries,
     ratios: ratiosOf(study, runs),
+    curves: (study.curves ?? []).filter(({ points }) => points.some(([, key]) => workloads.includes(key))),
     bars: judgeBars(study, runs).filter(bar => workloads.includes(bar.workload)),
     control: { before, after, noise },
   };

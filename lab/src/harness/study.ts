@@ -1,4 +1,5 @@
 import type { Unit } from './format.ts';
+import type { Cell, CellRuns } from './interleave.ts';
 import type { Modes } from './modes.ts';
 
 /** One figure that runs give: how it is called, printed and judged. */
@@ -6,6 +7,8 @@ export interface Metric {
   readonly title: string;
   readonly better: 'more' | 'less';
   readonly unit: Unit;
+  /** It follows from another figure, or says how that came about: it is not listed where the subject loses. */
+  readonly follows?: boolean;
 }
 
 /** What is measured, and by whom. */
@@ -46,15 +49,24 @@ export interface CellSpec<Plan> {
   readonly plan: Plan;
 }
 
-/** A target for the subject. */
+/** A figure of the round that is looked at; null when it was not measured. */
+export type FigureOf = (workload: string, contender: string, metric: string) => number | null;
+
+/** A target for the subject, or another contender of ours. */
 export interface Bar {
   readonly what: string;
   readonly workload: string;
   readonly metric: string;
-  /** Against whom: another contender on the same workload, the subject on another workload, or an absolute value. */
+  /** Whose bar it is. @default the subject */
+  readonly contender?: string;
+  /**
+   * Against whom: another contender on the same workload, the same one on another workload, a value that is computed from other
+   * figures of the same round (null when they are not there), or an absolute value.
+   */
   readonly against:
     | { readonly contender: string }
     | { readonly workload: string; readonly metric?: string }
+    | { readonly computed: string; readonly from: (figure: FigureOf) => number | null }
     | 'absolute';
   /**
    * The least that the subject's advantage may be (above 1: it must be better by so much); for an absolute bar the
@@ -71,19 +83,41 @@ export interface Entrant {
   readonly variantOf?: string;
 }
 
+/** Workloads that differ in one number only, as a curve for each contender. */
+export interface Curve extends Axes {
+  /** The group of workloads that it is shown with. */
+  readonly group: string;
+  readonly metric: string;
+  readonly points: readonly (readonly [x: number, workload: string])[];
+}
+
+/** What a study that runs its cells in a way of its own is told. */
+export interface MeasureOptions<Plan> {
+  readonly cells: readonly Cell[];
+  readonly plan: Plan;
+  readonly rounds: number;
+  readonly random: () => number;
+  /** Once for each cell in each round. */
+  readonly onStart: (cell: Cell, round: number) => void;
+}
+
 /** Something to measure: contenders on workloads, and what is wanted of one of them. */
 export interface Study<Plan> {
   readonly name: string;
   readonly title: string;
   /** One paragraph for the head of the report: what is measured and how. */
   readonly about: string;
-  /** The module that runs a cell: calls `serveChild`. */
-  readonly entry: URL;
+  /**
+   * How cells are run: the module that runs one and calls `serveChild`, or a function that runs all of them, whose outcomes may
+   * be more than the rounds.
+   */
+  readonly entry: URL | ((options: MeasureOptions<Plan>) => Promise<CellRuns<CellResult>[]>);
   readonly workloads: Readonly<Record<string, Workload>>;
   /** The contender that is compared with the others. */
   readonly subject: string;
   readonly contenders: Readonly<Record<string, Entrant>>;
   readonly bars: readonly Bar[];
+  readonly curves?: readonly Curve[];
   readonly modes: Modes<Plan>;
   /** Installed packages whose versions belong into the report. */
   readonly packages: readonly string[];

@@ -56,7 +56,9 @@ export function renderText(results: StudyResults): string {
 function renderLosses({ workloads, contenders, ratios, subject }: StudyResults): string {
   const rows = ratios.flatMap(({ workload, contender, ratios: by }) =>
     Object.entries(by).flatMap(([metric, ratio]) =>
-      ratio.median < 1 / LEAST_LOSS && contenders[contender]!.variantOf !== subject
+      ratio.median < 1 / LEAST_LOSS &&
+      contenders[contender]!.variantOf !== subject &&
+      !workloads[workload]!.metrics[metric]!.follows
         ? [
             [
               workloads[workload]!.title,

@@ -182,6 +182,7 @@
     for (const key of keys) drawBars(grid, key, data.workloads[key]);
     drawAgainstCount(grid, keys, /^(.*?)([\d,]+) in flight$/, 'in flight', 'throughput by calls in flight');
     drawAgainstCount(grid, keys, /^(.*?), (\d+) lanes?/, 'lanes', 'throughput by lanes');
+    for (const curve of data.curves.filter(one => one.group === group)) drawCurve(grid, curve);
     for (const key of keys) {
       for (const [name, axes] of Object.entries(data.workloads[key].series ?? {})) {
         if (name === 'latency' && !/^Calls$/.test(group)) continue;
@@ -195,6 +196,19 @@
         drawLines(grid, `${data.workloads[key].title}: ${axes.title}`, '', axes, points);
       }
     }
+  };
+
+  /** A curve that the study itself names: one metric of several workloads. */
+  const drawCurve = (grid, curve) => {
+    const lines = names.flatMap(contender => {
+      const points = curve.points.flatMap(([x, key]) => {
+        const cell = data.cells.find(one => one.workload === key && one.contender === contender);
+        const value = cell?.figures[curve.metric]?.median;
+        return value == null ? [] : [[x, value]];
+      });
+      return points.length < 2 ? [] : [{ contender, points }];
+    });
+    drawLines(grid, curve.title, '', curve, lines);
   };
 
   /** Workloads that differ in one number only make a curve. */

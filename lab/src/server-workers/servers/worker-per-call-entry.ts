@@ -1,0 +1,5 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import type { SimpleRequest } from '../definition.ts';
+import { answer } from '../handlers.ts';
+
+parentPort!.postMessage(answer(workerData as SimpleRequest));
