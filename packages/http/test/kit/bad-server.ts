@@ -29,6 +29,8 @@ export interface Sighting {
   readonly afterClose: boolean;
   /** What was chosen as its answer; null as long as its turn has not come. */
   behaviour: Behaviour | null;
+  /** When all of its answer had been written; Infinity as long as it was not. */
+  doneAtMs: number;
 }
 
 export interface ConnectionLog {
@@ -39,9 +41,8 @@ export interface ConnectionLog {
   lied: boolean;
   /** The client has ended it, or it is gone. */
   ended: boolean;
-  /** When; and what it had been asked and not answered by then. */
+  /** When. */
   endedAtMs: number;
-  unanswered: string[];
   /** What the client sent that is no request. */
   malformed: string | null;
 }
@@ -76,7 +77,6 @@ class Connection {
       lied: false,
       ended: false,
       endedAtMs: 0,
-      unanswered: [],
       malformed: null,
     };
     const parser = new RequestParser({
@@ -114,7 +114,6 @@ class Connection {
   #ended(): void {
     this.log.ended = true;
     this.log.endedAtMs = performance.now();
-    this.log.unanswered = this.#waiting.map(({ sighting }) => sighting.id);
     this.#gone.abort();
     this.#wake();
     this.#socket.destroy();
@@ -137,6 +136,7 @@ class Connection {
       afterLie: this.log.lied,
       afterClose: this.#clientCloses,
       behaviour: null,
+      doneAtMs: Number.POSITIVE_INFINITY,
     };
     if (/\bclose\b/i.test(head.headers.get('connection') ?? '')) this.#clientCloses = true;
     this.#server.seen.push(sighting);
@@ -223,6 +223,7 @@ class Connection {
   #done(waiting: Waiting): void {
     const at = this.#waiting.indexOf(waiting);
     if (at >= 0) this.#waiting.splice(at, 1);
+    waiting.sighting.doneAtMs = performance.now();
   }
 
   async #finish(by: Exclude<Answer['then'], 'next'>): Promise<void> {

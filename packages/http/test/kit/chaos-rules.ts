@@ -25,6 +25,8 @@ export const RULES = {
   'socket-left': 'no connection is left',
 } as const;
 
+/** What was written so shortly before a connection's end may be unread. */
+const UNREAD_MS = 100;
 /** A request that has waited for so long may go elsewhere. */
 const LONG_MS = 200;
 /** For so long, at the least, an answer that nobody wants is waited for. */
@@ -62,11 +64,12 @@ export function judge(server: BadServer, outcomes: readonly Outcome[], brokenOff
   const givenUp = new Set<ConnectionLog>();
   let unplacedTimeout = false;
   for (const outcome of outcomes) {
-    // Or when nobody wants that answer, and it has been waited for.
+    // Or when nobody wants an answer on it, and it has been waited for: what the server has written by then may not be read.
     if (outcome.gaveUp) {
-      for (const { connection } of server.sightingsOf(outcome.plan.id)) {
-        const late = connection.endedAtMs - outcome.gaveUpAtMs > PATIENCE_MS;
-        if (late && connection.unanswered[0] === outcome.plan.id) givenUp.add(connection);
+      for (const { connection, doneAtMs } of server.sightingsOf(outcome.plan.id)) {
+        const { endedAtMs } = connection;
+        const isUnread = doneAtMs > endedAtMs - UNREAD_MS;
+        if (isUnread && endedAtMs - outcome.gaveUpAtMs > PATIENCE_MS) givenUp.add(connection);
       }
     }
     if (!isTimeout(outcome)) continue;
