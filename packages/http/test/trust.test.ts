@@ -159,12 +159,12 @@ describe('what is known of a link', () => {
   it('tells the time that the server thinks from the time that other bytes take', () => {
     const link = new Link();
     link.onConnected(20, true, T);
-    link.received = 1_000;
-    link.onRest(T, 0, T + 10);
+    link.received = 10_000;
+    link.onRest(T, 0, T + 100);
     assert.equal(link.rate, 100);
     // Those of another connection fill the link for 50 ms of the 60 that this response takes.
     link.received += 5_000;
-    assert.equal(link.overdueMs(T, T, 1_000, T + 60), 10);
+    assert.equal(link.overdueMs(T, T, 10_000, T + 60), 10);
   });
 
   it('counts from the end of the response before it where that is later than its own round trip', () => {
@@ -177,15 +177,22 @@ describe('what is known of a link', () => {
   it('takes the rate of the body that came fastest', () => {
     const link = new Link();
     for (const [bytes, ms] of [
-      [100, 10],
-      [1_000, 10],
-      [10, 10],
+      [10_000, 200],
+      [10_000, 100],
+      [10_000, 1_000],
     ]) {
       const before = link.received;
       link.received += bytes;
       link.onRest(T, before, T + ms);
     }
     assert.equal(link.rate, 100);
+  });
+
+  it('takes no rate from a body that drips', () => {
+    const link = new Link();
+    link.received = 2;
+    link.onRest(T, 0, T + 200);
+    assert.equal(link.rate, 0);
   });
 });
 
