@@ -10,11 +10,12 @@ import type {
 } from '@grpc/grpc-js';
 import type { Pool } from 'hotlane';
 import { CallSignal } from './call-signal.ts';
-import { toMetadata, toValues } from './metadata.ts';
+import { joined, toMetadata, toValues } from './metadata.ts';
 import type { MethodOptions } from './options.ts';
 import { Requests } from './requests.ts';
 import { drained } from './returned.ts';
 import { endingOfRefusal, INTERNAL, OK } from './status.ts';
+import type { Turn } from './turn.ts';
 import type { About, Answer, Ending, Item } from './wire.ts';
 
 export type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
@@ -26,21 +27,18 @@ type AnyCall = UnaryCall | WritingCall | ServerReadableStream<Buffer, Buffer>;
 type AskLane = (request: Buffer, ...about: About) => Promise<Buffer | Answer>;
 type OpenLane = (request: Buffer | Requests, ...about: About) => AsyncIterable<Item>;
 
-/** What is given to the pool with each call of a method. */
-interface Limits {
-  readonly signal: AbortSignal;
-  readonly deadlineMs: number | undefined;
-}
-
 /** Hands the calls of one method to lanes. */
 export class MethodCalls {
   readonly #pool: Pool<any>;
   readonly #path: string;
   readonly #options: Omit<MethodOptions, 'mode'>;
   readonly #streamOptions: Omit<MethodOptions, 'mode' | 'idempotent'>;
+  readonly #turn: Turn;
 
-  constructor(pool: Pool<any>, path: string, { mode: _, ...options }: MethodOptions) {
+  /** @param turn in which unary calls are handed over together */
+  constructor(pool: Pool<any>, path: string, { mode: _, ...options }: MethodOptions, turn: Turn) {
     this.#pool = pool;
+    this.#turn = turn;
     this.#path = path;
     this.#options = options;
     const { idempotent: __, ...streamOptions } = options;
@@ -55,20 +53,30 @@ export class MethodCalls {
       respond(decoded(this.#path));
       return;
     }
-    const calls = this.#pool.with({ ...this.#options, ...limits(call) }) as Record<string, AskLane>;
-    calls[this.#path](request, ...about(call, onTimed !== null)).then(
-      (answer: Buffer | Answer) => {
-        if (Buffer.isBuffer(answer)) {
-          respond(null, answer);
-          return;
-        }
-        if (onTimed !== null && answer.ms >= 0) onTimed(answer.ms);
-        if (answer.headers !== null) call.sendMetadata(toMetadata(answer.headers));
-        if (answer.code === OK) respond(null, answer.bytes, trailersOf(answer));
-        else respond(statusOf(answer));
-      },
-      (error: unknown) => respond(statusOf(endingOfRefusal(error))),
+    const signal = signalOf(call);
+    this.#turn.add(() =>
+      this.#ask(call, request, signal, onTimed !== null).then(
+        answer => {
+          if (Buffer.isBuffer(answer)) {
+            respond(null, answer);
+            return;
+          }
+          if (onTimed !== null && answer.ms >= 0) onTimed(answer.ms);
+          if (answer.headers !== null) call.sendMetadata(toMetadata(answer.headers));
+          if (answer.code === OK) respond(null, answer.bytes, trailersOf(answer));
+          else respond(statusOf(answer));
+        },
+        (error: unknown) => respond(statusOf(endingOfRefusal(error))),
+      ),
     );
+  }
+
+  #ask(call: UnaryCall, request: Buffer, signal: AbortSignal, timed: boolean): Promise<Buffer | Answer> {
+    const deadline = Number(call.getDeadline());
+    const transfer = this.#options.idempotent ? undefined : movable(request);
+    const options = { ...this.#options, signal, deadlineMs: msUntil(deadline), transfer };
+    const calls = this.#pool.with(options) as Record<string, AskLane>;
+    return calls[this.#path](request, ...about(call, deadline, timed));
   }
 
   serverStream(call: ServerWritableStream<Buffer, Buffer>): void {
@@ -96,9 +104,10 @@ export class MethodCalls {
   }
 
   #open(call: AnyCall, request: Buffer | Requests): AsyncIterable<Item> {
-    const options = { ...this.#streamOptions, ...limits(call) };
+    const deadline = Number(call.getDeadline());
+    const options = { ...this.#streamOptions, signal: signalOf(call), deadlineMs: msUntil(deadline) };
     const calls = this.#pool.streamWith(options) as unknown as Record<string, OpenLane>;
-    return calls[this.#path](request, ...about(call, false));
+    return calls[this.#path](request, ...about(call, deadline, false));
   }
 
   /** Writes what the lane gives as fast as the client takes it. */
@@ -122,33 +131,36 @@ export class MethodCalls {
   }
 }
 
+/** From so many bytes on, to move a request costs less than to copy it. */
+const MOVED_BYTES = 128 * 1024;
+
+/** What can be moved to a lane: nobody here has use for a request that went there, and a large one has its memory for itself. */
+function movable({ buffer, byteLength }: Buffer): ArrayBuffer[] | undefined {
+  return byteLength >= MOVED_BYTES && buffer.byteLength === byteLength ? [buffer as ArrayBuffer] : undefined;
+}
+
 /** One for all: no stack, and nobody sees it but the handler. */
 const gone = new Error('The client has cancelled the call, or its deadline has passed.');
 
-/** What ends the call: the client's deadline, and the client's leaving. */
-function limits(call: AnyCall): Limits {
+/** Fires when the client leaves, or its deadline passes. */
+function signalOf(call: AnyCall): AbortSignal {
   const signal = new CallSignal();
   // It is told of every call's end as well; by then the signal means nothing any more.
-  (call as EventEmitter).once('cancelled', () => signal.abort(gone));
-  const deadline = Number(call.getDeadline());
-  return {
-    signal: signal as unknown as AbortSignal,
-    deadlineMs: deadline === Number.POSITIVE_INFINITY ? undefined : Math.max(0, deadline - Date.now()),
-  };
+  (call as EventEmitter).on('cancelled', () => signal.abort(gone));
+  return signal as unknown as AbortSignal;
 }
 
-function about(call: AnyCall, timed: boolean): About {
-  return [
-    call.getPeer(),
-    call.getHost(),
-    Number(call.getDeadline()),
-    toValues(call.metadata),
-    authOf(call),
-    timed,
-  ];
+/** @param deadline in milliseconds since the epoch; Infinity for none */
+function msUntil(deadline: number): number | undefined {
+  return deadline === Number.POSITIVE_INFINITY ? undefined : Math.max(0, deadline - Date.now());
 }
 
-function authOf(call: AnyCall): About[4] {
+function about(call: AnyCall, deadline: number, timed: boolean): About {
+  const head = toValues(call.metadata, [call.getPeer(), call.getHost()]);
+  return [joined(head), deadline, timed, authOf(call)];
+}
+
+function authOf(call: AnyCall): About[3] {
   const auth = call.getAuthContext?.();
   return auth?.transportSecurityType === undefined ? null : auth;
 }

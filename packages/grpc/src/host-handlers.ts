@@ -15,6 +15,7 @@ import { MethodCalls, type Respond, type StatusError, statusOf, type UnaryCall }
 import type { MethodOptions } from './options.ts';
 import { takeItems, takeMessage } from './returned.ts';
 import { endingOf, messageOf, UNAVAILABLE, UNIMPLEMENTED } from './status.ts';
+import { Turn } from './turn.ts';
 import type { MethodShape } from './wire.ts';
 
 type Method = MethodDefinition<any, any>;
@@ -31,6 +32,7 @@ export class HostHandlers {
   readonly #url: string;
   readonly #shapes: readonly MethodShape[];
   readonly #options: PoolOptions;
+  readonly #turn = new Turn();
   readonly #autos = new Map<string, Auto | 'inline' | 'lanes'>();
   /** The handlers on this thread; null while they are not loaded, or cannot be. */
   #handlers: Handlers | null = null;
@@ -47,7 +49,7 @@ export class HostHandlers {
 
   /** What a server is given for a method. @param name in the definition */
   handler(name: string, shape: MethodShape, method: Method, options: MethodOptions): HandlerOfMethod {
-    const calls = new MethodCalls(this.#pool, shape.path, options);
+    const calls = new MethodCalls(this.#pool, shape.path, options, this.#turn);
     const isUnary = !shape.requestStream && !shape.responseStream;
     if (options.mode === 'inline') {
       this.#autos.set(name, 'inline');
@@ -85,6 +87,7 @@ export class HostHandlers {
   }
 
   async #close(): Promise<void> {
+    this.#turn.flush();
     await this.#pool.close();
     const { teardown } = this.#options;
     if (teardown === undefined) return;

@@ -1,12 +1,14 @@
 import type { Metadata } from '@grpc/grpc-js';
 import { context } from 'hotlane/worker';
-import { type MetadataValues, toMetadata, toValues } from './metadata.ts';
+import { type MetadataValues, parted, toMetadata, toValues } from './metadata.ts';
 import type { About, AuthContext } from './wire.ts';
 
 /** What all four kinds of call know in a lane; handlers hold one of the classes of `lane-calls.ts`. */
 export class LaneCall {
   readonly path: string;
   readonly #about: About;
+  /** Most handlers ask for none of it. */
+  #head: MetadataValues | null = null;
   #metadata: Metadata | null = null;
   /** What `sendMetadata` was given; null before, and once it is on its way. */
   headers: MetadataValues | null = null;
@@ -25,25 +27,30 @@ export class LaneCall {
   }
 
   get peer(): string {
-    return this.#about[0];
+    return this.#values()[0] as string;
   }
 
   get host(): string {
-    return this.#about[1];
+    return this.#values()[1] as string;
+  }
+
+  #values(): MetadataValues {
+    this.#head ??= parted(this.#about[0]);
+    return this.#head;
   }
 
   get deadline(): Date | number {
-    const deadline = this.#about[2];
+    const deadline = this.#about[1];
     return deadline === Number.POSITIVE_INFINITY ? deadline : new Date(deadline);
   }
 
   get metadata(): Metadata {
-    this.#metadata ??= toMetadata(this.#about[3]);
+    this.#metadata ??= toMetadata(this.#values(), 2);
     return this.#metadata;
   }
 
   get auth(): AuthContext {
-    return this.#about[4] ?? {};
+    return this.#about[3] ?? {};
   }
 
   /** While the handler has not let go of the event loop no event can say so; then the call is asked. */

@@ -50,7 +50,7 @@ class Unary {
   }
 
   run(bytes: Buffer): Buffer | Answer | Promise<Buffer | Answer> {
-    const [, , , , , timed] = this.#about;
+    const [, , timed] = this.#about;
     const since = timed ? performance.now() : 0;
     let request: unknown;
     try {

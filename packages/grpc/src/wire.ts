@@ -12,14 +12,13 @@ export type AuthContext = ReturnType<ServerUnaryCall<unknown, unknown>['getAuthC
 
 /** What the lane is told of a call, behind its request. */
 export type About = [
-  peer: string,
-  host: string,
+  /** Peer, host, and metadata, as `joined` gives them. */
+  head: string | MetadataValues,
   /** When the client's patience ends, in milliseconds since the epoch; Infinity for never. */
   deadline: number,
-  metadata: MetadataValues,
-  auth: AuthContext | null,
   /** Whether the host wants to know how long the handler kept the lane: see `Answer.ms`. */
   timed: boolean,
+  auth: AuthContext | null,
 ];
 
 /** How a call ended. */

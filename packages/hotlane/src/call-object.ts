@@ -2,7 +2,6 @@
 type Bind<F> = (name: string) => F;
 
 const NEVER_CALLS = new Set(['then', 'toJSON', 'toString', 'valueOf']);
-const OPTIONS = Symbol('options');
 
 /**
  * An object whose properties are a module's functions, whatever they are called. At first use each becomes an
@@ -28,19 +27,32 @@ export function createCallObject(bind: Bind<(...args: unknown[]) => unknown>): o
 export function createCallObjects<O>(
   bind: Bind<(options: O, args: unknown[]) => unknown>,
 ): (options: O) => object {
+  class Calls {
+    readonly #options: O;
+
+    constructor(options: O) {
+      this.#options = options;
+    }
+
+    static optionsOf(calls: Calls): O {
+      return calls.#options;
+    }
+  }
   const shared = Object.create(
     behind((name, receiver) => {
       const fn = bind(name);
       Object.defineProperty(shared, name, {
-        get(this: { [OPTIONS]: O }) {
-          const options = this[OPTIONS];
+        get(this: Calls) {
+          const options = Calls.optionsOf(this);
           return (...args: unknown[]) => fn(options, args);
         },
       });
       return (receiver as Record<string, unknown>)[name];
     }),
   );
-  return options => Object.create(shared, { [OPTIONS]: { value: options } });
+  Object.setPrototypeOf(Calls.prototype, shared);
+  delete (Calls.prototype as { constructor?: unknown }).constructor;
+  return options => new Calls(options);
 }
 
 function behind(first: (name: string, receiver: object) => unknown): object {

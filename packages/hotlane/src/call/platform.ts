@@ -7,6 +7,7 @@
 export interface BufferClass {
   readonly prototype: object;
   from(buffer: ArrayBuffer, byteOffset: number, length: number): Uint8Array;
+  allocUnsafeSlow(length: number): Uint8Array;
 }
 
 /** All text routines work on possibly shared memory; their caller has checked the range. */

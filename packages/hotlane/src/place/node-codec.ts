@@ -34,6 +34,8 @@ const PLATFORM_CLASSES = new Set([
   'ELDHistogram',
 ]);
 
+/** Up to so many bytes a loop beats both copies. */
+const LOOPED_BYTES = 32;
 /** From this many bytes on, Node's native copy beats the engine's. */
 const NATIVE_COPY_BYTES = 1_024;
 
@@ -54,7 +56,9 @@ export const nodeCodec: CodecPlatform = {
    * Node does that only for a part of a source, so the first byte goes by itself.
    */
   copy(target, at, source, start, end) {
-    if (end - start < NATIVE_COPY_BYTES) {
+    if (end - start <= LOOPED_BYTES) {
+      for (let i = start; i < end; i++) target[at++] = source[i]!;
+    } else if (end - start < NATIVE_COPY_BYTES) {
       target.set(source.subarray(start, end), at);
     } else {
       target[at] = source[start]!;
