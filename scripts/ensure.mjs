@@ -51,8 +51,9 @@ const TOOLS = [
   {
     path: '/usr/bin/chromium',
     packages: ['chromium', 'fonts-liberation'],
-    missing: 'the tests that need a browser',
+    missing: 'the tests that need Chromium',
   },
+  { path: '/usr/bin/firefox-esr', packages: ['firefox-esr'], missing: 'the tests that need Firefox' },
   { path: '/usr/sbin/nginx', packages: ['nginx-light'], missing: 'the tests that need nginx' },
 ];
 

@@ -29,7 +29,7 @@ export interface RecycleOptions {
 
 export interface PoolOptions {
   /**
-   * Where the lanes live: `'thread'` (worker threads) or `'inline'` (the same thread: arguments and results
+   * Where the lanes live: `'thread'` (worker threads; in browsers web workers) or `'inline'` (the same thread: arguments and results
    * are cloned as for any lane, which makes it the placement for tests and debuggers). @default 'thread'
    */
   readonly placement?: 'thread' | 'inline';

@@ -62,7 +62,7 @@ export function cannotStart(cause: unknown): HotlaneError {
 export function cannotBlock(name: string): HotlaneError {
   return new HotlaneError(
     'OPTION',
-    `\`${name}\` cannot finish while this thread is blocked: with placement 'inline' it runs on this thread. For \`pool.sync\` it must be synchronous, and a lane must be up and free: \`await pool.ready()\` before.`,
+    `\`${name}\` cannot finish while this thread is blocked: with placement 'inline' it runs on this thread. For \`pool.sync\` it must be synchronous, and a lane must be up and free: \`await pool.ready()\` before. The main thread of a page cannot block at all: use \`pool.call\`, or make the pool in a worker.`,
   );
 }
 

@@ -5,7 +5,7 @@ import { Call } from '../src/lane/call.ts';
 import type { Placement, TaskOutcomes } from '../src/lane/lane.ts';
 import { type ResolvedPoolOptions, resolvePoolOptions } from '../src/options.ts';
 import { InlinePlacement } from '../src/place/inline.ts';
-import { ThreadPlacement } from '../src/place/thread.ts';
+import { threadPlacement } from '../src/place/thread.ts';
 import { counters, fixture, leavesNothingBehind } from './support.ts';
 
 leavesNothingBehind();
@@ -35,7 +35,7 @@ for (const [placement, capabilities] of Object.entries(CAPABILITIES)) {
 type MakePlacement = (url: string, options: ResolvedPoolOptions, outcomes: TaskOutcomes) => Placement;
 const demand = { live: () => true, holds: () => false };
 const PLACEMENTS: Record<string, MakePlacement> = {
-  thread: (url, options, outcomes) => new ThreadPlacement(url, options, outcomes, demand),
+  thread: (url, options, outcomes) => threadPlacement(url, options, outcomes, demand),
   inline: (url, options, outcomes) => new InlinePlacement(url, options, outcomes, demand),
 };
 

@@ -37,6 +37,8 @@ const POOL_FILES = [
   'stack.ts',
   'types.ts',
   'index.ts',
+  'index.browser.ts',
+  'web-worker.ts',
   'lanes.ts',
   'modules.ts',
 ];

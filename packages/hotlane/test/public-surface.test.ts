@@ -7,6 +7,7 @@ import * as hotlane from 'hotlane';
 import * as lanes from 'hotlane/lanes';
 import * as modules from 'hotlane/modules';
 import * as testing from 'hotlane/testing';
+import * as webWorker from 'hotlane/web-worker';
 import * as worker from 'hotlane/worker';
 
 const root = join(import.meta.dirname, '..');
@@ -21,6 +22,7 @@ describe('the public surface', () => {
       'registerError',
       'registerStorage',
     ]);
+    assert.deepEqual(Object.keys(webWorker), ['expose']);
     assert.deepEqual(Object.keys(modules).sort(), ['loadTasks', 'resolveModule']);
     assert.deepEqual(Object.keys(lanes).sort(), [
       'Call',
@@ -39,6 +41,15 @@ describe('the public surface', () => {
       'laneContract',
     ]);
     assert.deepEqual(Object.keys(worker.context).sort(), ['aborted', 'laneId', 'signal', 'transfer']);
+  });
+
+  it('is the same in browsers', () => {
+    const exportsOf = (file: string) =>
+      [...readFileSync(join(root, file), 'utf8').matchAll(/^export .*?(?: from '.*?'|\()/gms)].map(
+        ([text]) => text,
+      );
+    const here = exportsOf('src/index.ts').filter(text => !text.includes('ModuleReference'));
+    assert.deepEqual(exportsOf('src/index.browser.ts').sort(), here.sort());
   });
 
   it('is what it was: types', () => {
@@ -77,6 +88,7 @@ describe('the public surface', () => {
       'SyncCalls',
       'SyncOptions',
       'TaskModule',
+      'WebWorker',
     ]);
   });
 

@@ -261,6 +261,9 @@ export class DefinitionReader implements ShapeReader {
   }
 }
 
+/** Pages that are not isolated have no shared memory; there a log is for the thread that made it. */
+const LogBuffer = (globalThis.SharedArrayBuffer ?? ArrayBuffer) as SharedArrayBufferConstructor;
+
 /** A log in shared memory of its own. Hand it to other threads; each makes its own reader. */
 export class DefinitionLog {
   readonly buffer: SharedArrayBuffer;
@@ -269,7 +272,7 @@ export class DefinitionLog {
 
   /** @param source how many bytes, or the `buffer` of another thread's log */
   constructor(source: number | SharedArrayBuffer) {
-    this.buffer = typeof source === 'number' ? new SharedArrayBuffer(source + 8) : source;
+    this.buffer = typeof source === 'number' ? new LogBuffer(source + 8) : source;
     this.memory = memoryOver(this.buffer);
     this.lengthWord = new Int32Array(this.buffer, 0, 1);
   }

@@ -2,7 +2,6 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { availableParallelism } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import { notCloneable } from '../errors.ts';
-import { BUDGET_BYTES, Budget, NO_CELL } from '../fleet/budget.ts';
 import type { Clock } from '../lane/clock.ts';
 
 /**
@@ -85,23 +84,6 @@ export const cores = availableParallelism();
 
 export function usedHeapBytes(): number {
   return getHeapStatistics().used_heap_size;
-}
-
-// On the global object: several copies of this file in one thread share it.
-const BUDGET: unique symbol = Symbol.for('hotlane.budget') as never;
-const shared = globalThis as { [BUDGET]?: Budget };
-
-/** The one budget of all pools of this process. */
-export function processBudget(): Budget {
-  return shared[BUDGET] ?? joinBudget(new SharedArrayBuffer(BUDGET_BYTES), NO_CELL);
-}
-
-/** In a lane: takes part in the budget of the process. */
-export function joinBudget(buffer: SharedArrayBuffer, cell: number): Budget {
-  const budget = new Budget(buffer, cell);
-  budget.allow(cores);
-  shared[BUDGET] = budget;
-  return budget;
 }
 
 /** How Node tells of what nobody waits for: on stderr, or wherever the process listens for its warnings. */

@@ -9,8 +9,9 @@ import { HOST_ASLEEP, Layout, THREAD, type ToHost, type ToLane } from '../transp
 import { ringBlockedHost } from '../transport/wake.ts';
 import { installTracker, OneAtATime } from '../worker/context.ts';
 import { setUp, tearDown } from '../worker/hooks.ts';
+import { joinBudget } from './budget.ts';
 import { loadTasks } from './load.ts';
-import { clone, cores, joinBudget, now, turn, usedHeapBytes } from './node.ts';
+import { clone, cores, now, turn, usedHeapBytes } from './node.ts';
 import { nodeCodec } from './node-codec.ts';
 import type { ThreadData } from './thread.ts';
 import { ManyAtOnce } from './tracker.ts';
@@ -20,7 +21,7 @@ const { port, module, concurrency, window, sourceMaps, heapBytes, hooks, budget,
 // Task modules see the same `workerData`: it is no business of theirs.
 for (const key of Object.keys(workerData)) delete workerData[key];
 
-const own = joinBudget(budget, cell);
+const own = joinBudget(budget, cell, cores);
 if (sourceMaps) process.setSourceMapsEnabled(true);
 
 const control = new Int32Array(window.control, 0, HOST_ASLEEP + 1);

@@ -113,12 +113,12 @@ export function ticksSoFar(): number {
   return ticks;
 }
 
-/** Ends what runs it, where that can be done from inside. */
-export function exit(): never {
+/** Ends what runs it, where that can be done from inside, and never answers. */
+export function exit(): Promise<never> {
   const { process, close } = globalThis as { process?: { exit(code: number): never }; close?: () => void };
   if (process !== undefined) process.exit(1);
-  close?.();
-  for (;;); // a worker of the web is closed when its event loop turns; it must not answer before
+  close?.(); // a worker of the web is closed when its event loop turns
+  return new Promise(() => {});
 }
 
 let cleanedUp = 0;

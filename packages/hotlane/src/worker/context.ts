@@ -83,6 +83,28 @@ export class OneAtATime implements Tracker {
   }
 }
 
+/**
+ * For lanes that run several calls at once where nothing can follow a call across what it awaits: a function has its context
+ * until it first lets go.
+ */
+export class UntilItAwaits implements Tracker {
+  #invocation: Invocation | undefined;
+
+  current(): Invocation | undefined {
+    return this.#invocation;
+  }
+
+  run(invocation: Invocation, task: TaskFunction, args: unknown[]): unknown {
+    const before = this.#invocation;
+    this.#invocation = invocation;
+    try {
+      return hotlaneTask(task, args);
+    } finally {
+      this.#invocation = before;
+    }
+  }
+}
+
 /** Calls a task. Its name marks in the stack of what a task throws where the task's own frames end (stack.ts). */
 export function hotlaneTask(task: TaskFunction, args: unknown[]): unknown {
   return task(...args);

@@ -1,0 +1,118 @@
+/** Runs in a web worker: serves the calls of one lane until the page ends the worker. */
+import { encodeAlone } from '../call/alone.ts';
+import { HotlaneError } from '../errors.ts';
+import { greeting } from '../transport/handshake.ts';
+import { LaneLoop } from '../transport/lane-loop.ts';
+import { HOST_ASLEEP, type ToHost, type ToLane } from '../transport/layout.ts';
+import { ringBlockedHost } from '../transport/wake.ts';
+import { installTracker, OneAtATime, UntilItAwaits } from '../worker/context.ts';
+import { setUp, tearDown } from '../worker/hooks.ts';
+import { Tasks } from '../worker/tasks.ts';
+import { joinBudget } from './budget.ts';
+import type { LockManager } from './dom.ts';
+import { clone, cores, now, turn, webCodec } from './web.ts';
+import type { Hello, WebStart, Wrapped } from './web-thread.ts';
+
+/** What is used of the DOM's `DedicatedWorkerGlobalScope`. */
+interface Scope {
+  readonly document?: unknown;
+  readonly location: { readonly href: string };
+  readonly navigator: { readonly locks: LockManager };
+  postMessage(message: Wrapped<ToHost | Hello>, transfer?: never): void;
+  addEventListener(
+    type: 'message' | 'messageerror',
+    listener: (event: { readonly data: Wrapped<ToLane | WebStart> }) => void,
+  ): void;
+}
+const scope = globalThis as unknown as Scope;
+const { crypto } = globalThis;
+
+let isExposed = false;
+
+/**
+ * Lets a pool of the page call the functions of a module, in the worker that this is called in:
+ *
+ * ```js
+ * import { expose } from 'hotlane/web-worker';
+ * import * as tasks from './tasks.js';
+ * expose(tasks);
+ * ```
+ *
+ * @param tasks an object with the functions, as `import * as tasks` gives it
+ * @throws HotlaneError OPTION when it is not called in a worker's script, or a second time
+ */
+export function expose(tasks: object): void {
+  if (typeof tasks !== 'object' || tasks === null) {
+    throw new HotlaneError('OPTION', 'expose: expected a module, import * as tasks from …; expose(tasks).');
+  }
+  serve(() => Promise.resolve(tasks));
+}
+
+/** @param load given the pool's task module, where it has one */
+export function serve(load: (module: string | null) => Promise<object>): void {
+  if (typeof scope.postMessage !== 'function' || scope.document !== undefined) {
+    throw new HotlaneError(
+      'OPTION',
+      'expose: this is no worker. Call it in the script that createPool(() => new Worker(…)) starts.',
+    );
+  }
+  if (isExposed)
+    throw new HotlaneError('OPTION', 'expose: it was called before; a worker serves one module.');
+  isExposed = true;
+  const early: ToLane[] = [];
+  let lane: LaneLoop | null = null;
+  scope.addEventListener('message', ({ data }) => {
+    const message = data?.hotlane;
+    if (message === undefined) return;
+    if (message.kind !== 'start') {
+      if (lane === null) early.push(message);
+      else lane.receive(message);
+      return;
+    }
+    void start(message, load, made => {
+      lane = made;
+      for (const waiting of early.splice(0)) made.receive(waiting);
+    });
+  });
+  scope.addEventListener('messageerror', () => lane?.onUnreadable(new Error('they cannot be cloned here')));
+  const lock = `hotlane ${crypto.randomUUID()}`;
+  void scope.navigator.locks.request(lock, () => {
+    scope.postMessage({ hotlane: { kind: 'hello', lock } });
+    return new Promise(() => {});
+  });
+}
+
+/** @param onMade is given the lane's loop, before it says that it is up */
+async function start(
+  { module, concurrency, heapBytes, hooks, window, budget, cell }: WebStart,
+  load: (module: string | null) => Promise<object>,
+  onMade: (lane: LaneLoop) => void,
+): Promise<void> {
+  const own = joinBudget(budget, cell, cores);
+  const control = new Int32Array(window.control, 0, HOST_ASLEEP + 1);
+  const post = (message: ToHost, transfer: readonly object[] = []) => {
+    scope.postMessage({ hotlane: message }, transfer as never);
+    ringBlockedHost(control);
+  };
+  try {
+    const tasks = new Tasks(await load(module), module ?? scope.location.href);
+    const tracker = concurrency === 1 ? new OneAtATime() : new UntilItAwaits();
+    installTracker(tracker);
+    const teardown = tearDown(tasks, hooks);
+    await setUp(tasks, hooks);
+    const markBusy = (busy: boolean) => own.mark(busy);
+    const platform = { codec: webCodec, cores, now, turn, post, clone, heapBytes: noHeapBytes, markBusy };
+    const options = { laneId: hooks.laneId, concurrency, heapBytes, tearDown: teardown };
+    const lane = new LaneLoop(platform, window, tasks, options, tracker);
+    onMade(lane);
+    post({ kind: 'up', greeting });
+    lane.start();
+  } catch (error) {
+    post({ kind: 'failed', cause: encodeAlone(error, webCodec) });
+  }
+}
+
+/** Browsers do not tell; pools there have no limit of it. */
+function noHeapBytes(): number {
+  return 0;
+}
