@@ -50,7 +50,9 @@ test('protobuf-es, with a definition made from its service', async t => {
   await works(t, { service: esService, definition: fixture('es-probe.ts') });
 });
 
-test('static code of grpc-tools, its definition exported beside the handlers', async t => {
-  const { ProbeService: service } = require('./fixtures/static-probe.cjs');
-  await works(t, { service, handlers: fixture('static-handlers.cjs'), definition: undefined as never });
+test('static code of grpc-tools: the generated module, or its definition exported beside the handlers', async t => {
+  const { ProbeService: service } = require('./fixtures/generated/static/probe_grpc_pb.js');
+  const handlers = fixture('static-handlers.cjs');
+  await works(t, { service, handlers, definition: fixture('generated/static/probe_grpc_pb.js') });
+  await works(t, { service, handlers, definition: undefined as never });
 });
