@@ -162,7 +162,8 @@ function about(call: AnyCall, deadline: number, timed: boolean): About {
 
 function authOf(call: AnyCall): About[3] {
   const auth = call.getAuthContext?.();
-  return auth?.transportSecurityType === undefined ? null : auth;
+  if (auth?.transportSecurityType === undefined) return null;
+  return [auth.transportSecurityType, auth.sslPeerCertificate?.raw ?? null];
 }
 
 /** grpc-js takes these from an error's properties; with an `Error` it would take the time for a stack as well. */

@@ -1,3 +1,5 @@
+import { X509Certificate } from 'node:crypto';
+import type { PeerCertificate } from 'node:tls';
 import type { Metadata } from '@grpc/grpc-js';
 import { context } from 'hotlane/worker';
 import { type MetadataValues, parted, toMetadata, toValues } from './metadata.ts';
@@ -50,7 +52,12 @@ export class LaneCall {
   }
 
   get auth(): AuthContext {
-    return this.#about[3] ?? {};
+    const auth = this.#about[3];
+    if (auth === null) return {};
+    const [transportSecurityType, certificate] = auth;
+    // The same as sockets give it.
+    const legacy = certificate === null ? undefined : new X509Certificate(certificate).toLegacyObject();
+    return { transportSecurityType, sslPeerCertificate: legacy as PeerCertificate | undefined };
   }
 
   /** While the handler has not let go of the event loop no event can say so; then the call is asked. */

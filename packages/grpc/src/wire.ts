@@ -10,6 +10,12 @@ import type { MetadataValues } from './metadata.ts';
 /** Who the client is, where TLS has asked it. */
 export type AuthContext = ReturnType<ServerUnaryCall<unknown, unknown>['getAuthContext']>;
 
+/**
+ * The same on its way. The certificate as it is encoded: not as an object, whose keys the client's certificate would choose, and
+ * most handlers do not ask for it.
+ */
+export type Auth = [securityType: string, certificate: Buffer | null];
+
 /** What the lane is told of a call, behind its request. */
 export type About = [
   /** Peer, host, and metadata, as `joined` gives them. */
@@ -18,7 +24,7 @@ export type About = [
   deadline: number,
   /** Whether the host wants to know how long the handler kept the lane: see `Answer.ms`. */
   timed: boolean,
-  auth: AuthContext | null,
+  auth: Auth | null,
 ];
 
 /** How a call ended. */
