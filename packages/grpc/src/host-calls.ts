@@ -11,6 +11,7 @@ import type {
 import type { Pool } from 'hotlane';
 import { CallSignal } from './call-signal.ts';
 import { joined, toMetadata, toValues } from './metadata.ts';
+import { record } from './metrics.ts';
 import type { MethodOptions } from './options.ts';
 import { Requests } from './requests.ts';
 import { drained } from './returned.ts';
@@ -63,6 +64,7 @@ export class MethodCalls {
           }
           if (onTimed !== null && answer.ms >= 0) onTimed(answer.ms);
           if (answer.headers !== null) call.sendMetadata(toMetadata(answer.headers));
+          if (answer.metrics !== null) record(call, answer.metrics);
           if (answer.code === OK) respond(null, answer.bytes, trailersOf(answer));
           else respond(statusOf(answer));
         },
@@ -95,6 +97,7 @@ export class MethodCalls {
       for await (const item of this.#open(call, new Requests(call))) {
         if (Buffer.isBuffer(item)) message = item;
         else if ('headers' in item) call.sendMetadata(toMetadata(item.headers));
+        else if ('metrics' in item) record(call, item.metrics);
         else if (item.code === OK) respond(null, message, trailersOf(item));
         else respond(statusOf(item));
       }
@@ -119,6 +122,8 @@ export class MethodCalls {
           if (!call.write(item)) await drained(call);
         } else if ('headers' in item) {
           call.sendMetadata(toMetadata(item.headers));
+        } else if ('metrics' in item) {
+          record(call, item.metrics);
         } else if (item.code === OK) {
           call.end(trailersOf(item));
         } else {

@@ -2,10 +2,11 @@
  * What travels between host and lanes beside the messages, which cross as the bytes that the client sent and will get.
  *
  *   unary      call(bytes, …about)    → bytes, or an Answer
- *   the others stream(bytes or an iterable of bytes, …about) → Headers?, bytes…, Ending
+ *   the others stream(bytes or an iterable of bytes, …about) → Headers?, bytes…, Metrics?, Ending
  */
 import type { ServerUnaryCall } from '@grpc/grpc-js';
 import type { MetadataValues } from './metadata.ts';
+import type { Recorded } from './metrics.ts';
 
 /** Who the client is, where TLS has asked it. */
 export type AuthContext = ReturnType<ServerUnaryCall<unknown, unknown>['getAuthContext']>;
@@ -38,6 +39,7 @@ export interface Ending {
 export interface Answer extends Ending {
   readonly bytes: Buffer | null;
   readonly headers: MetadataValues | null;
+  readonly metrics: readonly Recorded[] | null;
   /** How long the handler kept the lane's event loop until it first let go of it, in milliseconds; -1 when nobody asked. */
   readonly ms: number;
 }
@@ -47,8 +49,13 @@ export interface Headers {
   readonly headers: MetadataValues;
 }
 
+/** What was recorded until the ending, which comes next. */
+export interface Metrics {
+  readonly metrics: readonly Recorded[];
+}
+
 /** What a lane gives for a call whose answers are a stream. */
-export type Item = Buffer | Headers | Ending;
+export type Item = Buffer | Headers | Metrics | Ending;
 
 /** A method as lanes need to know it. */
 export interface MethodShape {
