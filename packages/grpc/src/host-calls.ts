@@ -138,10 +138,14 @@ export class MethodCalls {
 
 /** From so many bytes on, to move a request costs less than to copy it. */
 const MOVED_BYTES = 128 * 1024;
+/** What stands before a message in its frame, and so in its memory. */
+const FRAME_BYTES = 5;
 
 /** What can be moved to a lane: nobody here has use for a request that went there, and a large one has its memory for itself. */
 function movable({ buffer, byteLength }: Buffer): ArrayBuffer[] | undefined {
-  return byteLength >= MOVED_BYTES && buffer.byteLength === byteLength ? [buffer as ArrayBuffer] : undefined;
+  return byteLength >= MOVED_BYTES && buffer.byteLength - byteLength <= FRAME_BYTES
+    ? [buffer as ArrayBuffer]
+    : undefined;
 }
 
 /** One for all: no stack, and nobody sees it but the handler. */

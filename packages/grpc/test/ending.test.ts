@@ -73,6 +73,15 @@ test('a loop that asks whether it is wanted stops, and its lane goes on', async 
   assert.equal(answer?.lane, 1);
 });
 
+test('a loop that asks its call whether it was cancelled stops too', async () => {
+  const { client } = await plain();
+  await client.ask({ text: 'seen' });
+  const { code } = await client.ask({ text: 'loop by the call' }, { deadline: Date.now() + 200 });
+  assert.equal(code, status.DEADLINE_EXCEEDED);
+  await seen(client, 'stopped');
+  assert.equal((await client.ask({ text: 'echo' })).answer?.lane, 1);
+});
+
 test('a handler that goes on past its grace loses its lane, and another takes its place', async t => {
   const { client, service } = await serve(t, { graceMs: 50 });
   await service.ready();
