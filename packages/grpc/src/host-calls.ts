@@ -12,6 +12,7 @@ import type { Pool } from 'hotlane';
 import { CallSignal } from './call-signal.ts';
 import { joined, toMetadata, toValues } from './metadata.ts';
 import { record } from './metrics.ts';
+import type { Moved } from './moved.ts';
 import type { MethodOptions } from './options.ts';
 import { Requests } from './requests.ts';
 import { drained } from './returned.ts';
@@ -35,11 +36,19 @@ export class MethodCalls {
   readonly #options: Omit<MethodOptions, 'mode'>;
   readonly #streamOptions: Omit<MethodOptions, 'mode' | 'idempotent'>;
   readonly #turn: Turn;
+  readonly #moved: Moved;
 
-  /** @param turn in which unary calls are handed over together */
-  constructor(pool: Pool<any>, path: string, { mode: _, ...options }: MethodOptions, turn: Turn) {
+  /** @param turn in which unary calls are handed over together. @param moved the service's */
+  constructor(
+    pool: Pool<any>,
+    path: string,
+    { mode: _, ...options }: MethodOptions,
+    turn: Turn,
+    moved: Moved,
+  ) {
     this.#pool = pool;
     this.#turn = turn;
+    this.#moved = moved;
     this.#path = path;
     this.#options = options;
     const { idempotent: __, ...streamOptions } = options;
@@ -75,10 +84,13 @@ export class MethodCalls {
 
   #ask(call: UnaryCall, request: Buffer, signal: AbortSignal, timed: boolean): Promise<Buffer | Answer> {
     const deadline = Number(call.getDeadline());
-    const transfer = this.#options.idempotent ? undefined : movable(request);
+    const transfer = this.#options.idempotent ? undefined : this.#moved.take(request);
+    const bytes = request.buffer.byteLength;
     const options = { ...this.#options, signal, deadlineMs: msUntil(deadline), transfer };
     const calls = this.#pool.with(options) as Record<string, AskLane>;
-    return calls[this.#path](request, ...about(call, deadline, timed));
+    const answer = calls[this.#path](request, ...about(call, deadline, timed));
+    if (transfer === undefined) return answer;
+    return answer.finally(() => this.#moved.release(bytes));
   }
 
   serverStream(call: ServerWritableStream<Buffer, Buffer>): void {
@@ -134,18 +146,6 @@ export class MethodCalls {
       if (!call.destroyed) fail(call, statusOf(endingOfRefusal(error)));
     }
   }
-}
-
-/** From so many bytes on, to move a request costs less than to copy it. */
-const MOVED_BYTES = 128 * 1024;
-/** What stands before a message in its frame, and so in its memory. */
-const FRAME_BYTES = 5;
-
-/** What can be moved to a lane: nobody here has use for a request that went there, and a large one has its memory for itself. */
-function movable({ buffer, byteLength }: Buffer): ArrayBuffer[] | undefined {
-  return byteLength >= MOVED_BYTES && buffer.byteLength - byteLength <= FRAME_BYTES
-    ? [buffer as ArrayBuffer]
-    : undefined;
 }
 
 /** One for all: no stack, and nobody sees it but the handler. */

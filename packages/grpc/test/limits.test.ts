@@ -86,6 +86,24 @@ test('a large request that may run twice is there for the second time', async t 
   assert.ok(requests[0]!.byteLength > MIB);
 });
 
+test('more bytes than may wait are RESOURCE_EXHAUSTED, moved or copied', async t => {
+  const { client } = await serve(t, { maxQueuedBytes: 1.5 * MIB });
+  const { code, details } = await client.ask({ text: 'echo', blob: Buffer.alloc(2 * MIB) });
+  assert.equal(code, status.RESOURCE_EXHAUSTED);
+  assert.match(details, /maxQueuedBytes/);
+  // One is moved, one copied; for more there is no room.
+  const blob = Buffer.alloc(MIB);
+  const waiting = [0, 1, 2].map(() => client.asking({ text: 'never', blob }));
+  const first = await Promise.race(waiting.map(({ outcome }) => outcome));
+  assert.equal(first.code, status.RESOURCE_EXHAUSTED);
+  for (const { call } of waiting) call.cancel();
+  for (const { outcome } of waiting) await outcome;
+  // What is over leaves room, however often.
+  for (let i = 0; i < 5; i++) {
+    assert.equal((await client.ask({ text: 'big', blob })).code, status.OK);
+  }
+});
+
 test('a small request takes no more room than its bytes, whatever buffer it lies in', async t => {
   const { client } = await serve(t, { maxQueuedBytes: 64 * 1024 });
   const outcomes = await Promise.all(
