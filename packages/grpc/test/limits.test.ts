@@ -72,6 +72,23 @@ test('a large request is moved to its lane, a small one copied', async t => {
   }
 });
 
+test('a large request that lies among other bytes is copied', async t => {
+  const rooms: Buffer[] = [];
+  const embed: ServerInterceptor = (_, call) => {
+    const listener = new ServerListenerBuilder()
+      .withOnReceiveMessage((message, next) => {
+        const room = Buffer.concat([message, Buffer.alloc(1_000)]);
+        rooms.push(room);
+        next(room.subarray(0, message.length));
+      })
+      .build();
+    return new ServerInterceptingCall(call, new ResponderBuilder().withStart(next => next(listener)).build());
+  };
+  const { client } = await serve(t, { server: { interceptors: [embed] } as object });
+  assert.equal((await client.ask({ text: 'echo', blob: Buffer.alloc(MIB) })).answer?.blob.length, MIB);
+  assert.ok(rooms[0]!.byteLength > MIB);
+});
+
 test('a large request that may run twice is there for the second time', async t => {
   const requests: Buffer[] = [];
   const { client } = await serve(t, {
