@@ -209,6 +209,12 @@ test('handlers may be async functions and async generators', async () => {
   );
 });
 
+test('an async function that takes a callback answers with that, not with what it returns', async () => {
+  const { client } = await plain();
+  const { answer } = await client.ask({ text: 'await, then call back' });
+  assert.equal(answer?.text, 'called back');
+});
+
 test('a generator that throws ends its stream with the error, after what it gave', async () => {
   const { client } = await modern();
   const { answers, code, details } = await client.count({ text: 'throw', number: 3 });
