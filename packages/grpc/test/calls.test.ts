@@ -211,7 +211,7 @@ test('handlers may be async functions and async generators', async () => {
 
 test('an async function that takes a callback answers with that, not with what it returns', async () => {
   const { client } = await plain();
-  const { answer } = await client.ask({ text: 'await, then call back' });
+  const { answer } = await client.ask({ text: 'return, then call back' });
   assert.equal(answer?.text, 'called back');
 });
 
