@@ -36,6 +36,12 @@ test('@grpc/proto-loader: the .proto file itself, loaded by the lane as by the s
   const loaded = loadSync(fileURLToPath(fixture('probe.proto')), loader);
   const service = loaded['hotlane.test.Probe'] as unknown as ServiceDefinition;
   await works(t, { service, definition: fixture('probe.proto'), loader });
+  const { client } = await serve(t, {
+    handlers: fixture('modern-handlers.ts'),
+    definition: fixture('probe.proto'),
+    loader: { defaults: true },
+  });
+  assert.equal((await client.ask({})).answer?.text, ' there'); // the text is there, and empty
 });
 
 test('@grpc/proto-loader: a module that exports the client', async t => {

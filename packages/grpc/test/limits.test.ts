@@ -57,17 +57,19 @@ test('a large request is moved to its lane, a small one copied', async t => {
   for (const compression of [0, 2]) {
     const requests: Buffer[] = [];
     const { client } = await serve(t, {
+      maxQueuedBytes: 200 * 1024, // room for one at a time
       server: { interceptors: [keeping(requests)] } as object,
       client: { 'grpc.default_compression_algorithm': compression },
     });
-    for (const bytes of [128 * 1024, 100 * 1024]) {
+    for (const bytes of [128 * 1024, 128 * 1024, 100 * 1024]) {
       const blob = Buffer.alloc(bytes, 'x');
       const { answer, code, details } = await client.ask({ text: 'echo', blob });
       assert.equal(code, status.OK, details);
       assert.ok(blob.equals(answer!.blob));
     }
-    const [large, small] = requests;
+    const [large, another, small] = requests;
     assert.equal(large!.byteLength, 0); // its memory has left this thread
+    assert.equal(another!.byteLength, 0);
     assert.ok(small!.byteLength > 100 * 1024);
   }
 });
