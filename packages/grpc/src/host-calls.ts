@@ -11,6 +11,8 @@ import type {
 import type { Pool } from 'hotlane';
 import { CallSignal } from './call-signal.ts';
 import { joined, toMetadata, toValues } from './metadata.ts';
+import { record } from './metrics.ts';
+import type { Moved } from './moved.ts';
 import type { MethodOptions } from './options.ts';
 import { Requests } from './requests.ts';
 import { drained } from './returned.ts';
@@ -34,11 +36,19 @@ export class MethodCalls {
   readonly #options: Omit<MethodOptions, 'mode'>;
   readonly #streamOptions: Omit<MethodOptions, 'mode' | 'idempotent'>;
   readonly #turn: Turn;
+  readonly #moved: Moved;
 
-  /** @param turn in which unary calls are handed over together */
-  constructor(pool: Pool<any>, path: string, { mode: _, ...options }: MethodOptions, turn: Turn) {
+  /** @param turn in which unary calls are handed over together. @param moved the service's */
+  constructor(
+    pool: Pool<any>,
+    path: string,
+    { mode: _, ...options }: MethodOptions,
+    turn: Turn,
+    moved: Moved,
+  ) {
     this.#pool = pool;
     this.#turn = turn;
+    this.#moved = moved;
     this.#path = path;
     this.#options = options;
     const { idempotent: __, ...streamOptions } = options;
@@ -63,6 +73,7 @@ export class MethodCalls {
           }
           if (onTimed !== null && answer.ms >= 0) onTimed(answer.ms);
           if (answer.headers !== null) call.sendMetadata(toMetadata(answer.headers));
+          if (answer.metrics !== null) record(call, answer.metrics);
           if (answer.code === OK) respond(null, answer.bytes, trailersOf(answer));
           else respond(statusOf(answer));
         },
@@ -73,10 +84,13 @@ export class MethodCalls {
 
   #ask(call: UnaryCall, request: Buffer, signal: AbortSignal, timed: boolean): Promise<Buffer | Answer> {
     const deadline = Number(call.getDeadline());
-    const transfer = this.#options.idempotent ? undefined : movable(request);
+    const transfer = this.#options.idempotent ? undefined : this.#moved.take(request);
+    const bytes = request.buffer.byteLength;
     const options = { ...this.#options, signal, deadlineMs: msUntil(deadline), transfer };
     const calls = this.#pool.with(options) as Record<string, AskLane>;
-    return calls[this.#path](request, ...about(call, deadline, timed));
+    const answer = calls[this.#path](request, ...about(call, deadline, timed));
+    if (transfer === undefined) return answer;
+    return answer.finally(() => this.#moved.release(bytes));
   }
 
   serverStream(call: ServerWritableStream<Buffer, Buffer>): void {
@@ -95,6 +109,7 @@ export class MethodCalls {
       for await (const item of this.#open(call, new Requests(call))) {
         if (Buffer.isBuffer(item)) message = item;
         else if ('headers' in item) call.sendMetadata(toMetadata(item.headers));
+        else if ('metrics' in item) record(call, item.metrics);
         else if (item.code === OK) respond(null, message, trailersOf(item));
         else respond(statusOf(item));
       }
@@ -119,6 +134,8 @@ export class MethodCalls {
           if (!call.write(item)) await drained(call);
         } else if ('headers' in item) {
           call.sendMetadata(toMetadata(item.headers));
+        } else if ('metrics' in item) {
+          record(call, item.metrics);
         } else if (item.code === OK) {
           call.end(trailersOf(item));
         } else {
@@ -129,14 +146,6 @@ export class MethodCalls {
       if (!call.destroyed) fail(call, statusOf(endingOfRefusal(error)));
     }
   }
-}
-
-/** From so many bytes on, to move a request costs less than to copy it. */
-const MOVED_BYTES = 128 * 1024;
-
-/** What can be moved to a lane: nobody here has use for a request that went there, and a large one has its memory for itself. */
-function movable({ buffer, byteLength }: Buffer): ArrayBuffer[] | undefined {
-  return byteLength >= MOVED_BYTES && buffer.byteLength === byteLength ? [buffer as ArrayBuffer] : undefined;
 }
 
 /** One for all: no stack, and nobody sees it but the handler. */
@@ -162,7 +171,8 @@ function about(call: AnyCall, deadline: number, timed: boolean): About {
 
 function authOf(call: AnyCall): About[3] {
   const auth = call.getAuthContext?.();
-  return auth?.transportSecurityType === undefined ? null : auth;
+  if (auth?.transportSecurityType === undefined) return null;
+  return [auth.transportSecurityType, auth.sslPeerCertificate?.raw ?? null];
 }
 
 /** grpc-js takes these from an error's properties; with an `Error` it would take the time for a stack as well. */

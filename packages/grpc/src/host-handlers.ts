@@ -12,6 +12,7 @@ import { Auto } from './auto.ts';
 import { encode, failure, unreadable, unwritable } from './codec.ts';
 import { findHandlers, type Handler, type Handlers } from './find.ts';
 import { MethodCalls, type Respond, type StatusError, statusOf, type UnaryCall } from './host-calls.ts';
+import { Moved } from './moved.ts';
 import type { MethodOptions } from './options.ts';
 import { takeItems, takeMessage } from './returned.ts';
 import { endingOf, messageOf, UNAVAILABLE, UNIMPLEMENTED } from './status.ts';
@@ -33,6 +34,7 @@ export class HostHandlers {
   readonly #shapes: readonly MethodShape[];
   readonly #options: PoolOptions;
   readonly #turn = new Turn();
+  readonly #moved: Moved;
   readonly #autos = new Map<string, Auto | 'inline' | 'lanes'>();
   /** The handlers on this thread; null while they are not loaded, or cannot be. */
   #handlers: Handlers | null = null;
@@ -45,11 +47,12 @@ export class HostHandlers {
     this.#url = url;
     this.#shapes = shapes;
     this.#options = options;
+    this.#moved = new Moved(options.maxQueuedBytes);
   }
 
   /** What a server is given for a method. @param name in the definition */
   handler(name: string, shape: MethodShape, method: Method, options: MethodOptions): HandlerOfMethod {
-    const calls = new MethodCalls(this.#pool, shape.path, options, this.#turn);
+    const calls = new MethodCalls(this.#pool, shape.path, options, this.#turn, this.#moved);
     const isUnary = !shape.requestStream && !shape.responseStream;
     if (options.mode === 'inline') {
       this.#autos.set(name, 'inline');

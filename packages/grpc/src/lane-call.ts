@@ -1,6 +1,9 @@
+import { X509Certificate } from 'node:crypto';
+import type { PeerCertificate } from 'node:tls';
 import type { Metadata } from '@grpc/grpc-js';
 import { context } from 'hotlane/worker';
 import { type MetadataValues, parted, toMetadata, toValues } from './metadata.ts';
+import { LaneRecorder, type Recorded } from './metrics.ts';
 import type { About, AuthContext } from './wire.ts';
 
 /** What all four kinds of call know in a lane; handlers hold one of the classes of `lane-calls.ts`. */
@@ -18,6 +21,7 @@ export class LaneCall {
   entered = true;
   isCancelled = false;
   #sent = false;
+  #recorder: LaneRecorder | null = null;
   #signal: AbortSignal | null = null;
   #listener: (() => void) | null = null;
 
@@ -50,7 +54,22 @@ export class LaneCall {
   }
 
   get auth(): AuthContext {
-    return this.#about[3] ?? {};
+    const auth = this.#about[3];
+    if (auth === null) return {};
+    const [transportSecurityType, certificate] = auth;
+    // The same as sockets give it.
+    const legacy = certificate === null ? undefined : new X509Certificate(certificate).toLegacyObject();
+    return { transportSecurityType, sslPeerCertificate: legacy as PeerCertificate | undefined };
+  }
+
+  get recorder(): LaneRecorder {
+    this.#recorder ??= new LaneRecorder();
+    return this.#recorder;
+  }
+
+  /** What was recorded until now; null when nobody records. */
+  get metrics(): Recorded[] | null {
+    return this.#recorder?.recorded() ?? null;
   }
 
   /** While the handler has not let go of the event loop no event can say so; then the call is asked. */

@@ -6,6 +6,7 @@ import { encode, unreadable, unwritable } from './codec.ts';
 import type { MethodCodec } from './find.ts';
 import type { LaneCall } from './lane-call.ts';
 import { isMetadata, toValues } from './metadata.ts';
+import type { LaneRecorder } from './metrics.ts';
 import type { Outbox } from './outbox.ts';
 import { endingOf, OK } from './status.ts';
 import type { AuthContext, Ending } from './wire.ts';
@@ -38,6 +39,9 @@ const surface = {
   },
   getAuthContext(this: HasCall): AuthContext {
     return this[CALL].auth;
+  },
+  getMetricsRecorder(this: HasCall): LaneRecorder {
+    return this[CALL].recorder;
   },
   sendMetadata(this: HasCall, metadata: Metadata): void {
     this[CALL].sendMetadata(metadata);

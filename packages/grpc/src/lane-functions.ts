@@ -18,7 +18,7 @@ export function laneFunction(
   if (handler === undefined) {
     const ending = failure(UNIMPLEMENTED, `The server does not implement the method ${method.names[0]}`);
     if (method.requestStream || method.responseStream) return () => asItems([ending]);
-    return () => ({ ...ending, bytes: null, headers: null, ms: -1 });
+    return () => ({ ...ending, bytes: null, headers: null, metrics: null, ms: -1 });
   }
   if (!method.requestStream && !method.responseStream) {
     return (request, ...about) => new Unary(method, codec, handler, about).run(request as Buffer);
@@ -103,7 +103,8 @@ class Unary {
       this.#end(unwritable(error));
       return;
     }
-    if (this.#call.headers === null && !isMetadata(trailers) && this.#ms < 0) {
+    const { headers, metrics } = this.#call;
+    if (headers === null && metrics === null && !isMetadata(trailers) && this.#ms < 0) {
       this.#settle(bytes); // all that there is to say of most calls
       return;
     }
@@ -116,12 +117,21 @@ class Unary {
   }
 
   #ended({ code, details, trailers }: Ending): Answer {
-    return { code, details, trailers, bytes: null, headers: this.#call.headers, ms: this.#ms };
+    const { headers, metrics } = this.#call;
+    return { code, details, trailers, bytes: null, headers, metrics, ms: this.#ms };
   }
 
   #withTime(answer: Buffer | Answer): Answer {
     if (!Buffer.isBuffer(answer)) return { ...answer, ms: this.#ms };
-    return { code: OK, details: 'OK', trailers: null, bytes: answer, headers: null, ms: this.#ms };
+    return {
+      code: OK,
+      details: 'OK',
+      trailers: null,
+      bytes: answer,
+      headers: null,
+      metrics: null,
+      ms: this.#ms,
+    };
   }
 
   #settle(answer: Buffer | Answer): void {

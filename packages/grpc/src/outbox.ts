@@ -9,7 +9,7 @@ const DONE: IteratorResult<Item> = { done: true, value: undefined };
  */
 export class Outbox implements AsyncIterableIterator<Item> {
   readonly #call: LaneCall;
-  /** Headers, a message, an ending: few at a time, since writers wait for `onTaken`. */
+  /** Headers, a message, metrics, an ending: few at a time, since writers wait for `onTaken`. */
   readonly #items: { readonly item: Item; readonly onTaken: (() => void) | null }[] = [];
   #waiting: ((step: IteratorResult<Item>) => void) | null = null;
   /** Nothing more can be put. */
@@ -28,6 +28,8 @@ export class Outbox implements AsyncIterableIterator<Item> {
 
   end(ending: Ending): void {
     if (this.ended) return;
+    const { metrics } = this.#call;
+    if (metrics !== null) this.#add({ metrics }, null);
     this.#add(ending, null);
     this.ended = true;
     this.#call.end();

@@ -2,13 +2,20 @@
  * What travels between host and lanes beside the messages, which cross as the bytes that the client sent and will get.
  *
  *   unary      call(bytes, …about)    → bytes, or an Answer
- *   the others stream(bytes or an iterable of bytes, …about) → Headers?, bytes…, Ending
+ *   the others stream(bytes or an iterable of bytes, …about) → Headers?, bytes…, Metrics?, Ending
  */
 import type { ServerUnaryCall } from '@grpc/grpc-js';
 import type { MetadataValues } from './metadata.ts';
+import type { Recorded } from './metrics.ts';
 
 /** Who the client is, where TLS has asked it. */
 export type AuthContext = ReturnType<ServerUnaryCall<unknown, unknown>['getAuthContext']>;
+
+/**
+ * The same on its way. The certificate as it is encoded: not as an object, whose keys the client's certificate would choose, and
+ * most handlers do not ask for it.
+ */
+export type Auth = [securityType: string, certificate: Buffer | null];
 
 /** What the lane is told of a call, behind its request. */
 export type About = [
@@ -18,7 +25,7 @@ export type About = [
   deadline: number,
   /** Whether the host wants to know how long the handler kept the lane: see `Answer.ms`. */
   timed: boolean,
-  auth: AuthContext | null,
+  auth: Auth | null,
 ];
 
 /** How a call ended. */
@@ -32,6 +39,7 @@ export interface Ending {
 export interface Answer extends Ending {
   readonly bytes: Buffer | null;
   readonly headers: MetadataValues | null;
+  readonly metrics: readonly Recorded[] | null;
   /** How long the handler kept the lane's event loop until it first let go of it, in milliseconds; -1 when nobody asked. */
   readonly ms: number;
 }
@@ -41,8 +49,13 @@ export interface Headers {
   readonly headers: MetadataValues;
 }
 
+/** What was recorded until the ending, which comes next. */
+export interface Metrics {
+  readonly metrics: readonly Recorded[];
+}
+
 /** What a lane gives for a call whose answers are a stream. */
-export type Item = Buffer | Headers | Ending;
+export type Item = Buffer | Headers | Metrics | Ending;
 
 /** A method as lanes need to know it. */
 export interface MethodShape {

@@ -129,7 +129,11 @@ test('a frozen definition is registered as raw() gives it, and the error says so
       Object.entries(Probe.service).map(([name, method]) => [name, Object.freeze({ ...method })]),
     ),
   );
-  const service = workers(frozen, fixture('handlers.ts'), { lanes: 1, definition: fixture('probe.ts') });
+  const service = workers(frozen, fixture('handlers.ts'), {
+    lanes: 1,
+    definition: fixture('probe.ts'),
+    methods: { count: { mode: 'inline' } },
+  });
   const server = new Server();
   assert.throws(() => server.addService(frozen, service), /is frozen.*service\.raw\(\)/);
   const another = new Server();
@@ -141,6 +145,15 @@ test('a frozen definition is registered as raw() gives it, and the error says so
     await service.close();
   });
   assert.equal((await client.ask({})).answer?.lane, 1);
+  assert.equal((await client.count({ number: 1 })).answer?.lane, 0);
+});
+
+test('to bind a handler without registering it leaves the definition as it was', async t => {
+  const { service } = await serve(t);
+  const before = Object.getOwnPropertyDescriptors(Probe.service.Ask);
+  (service as any).Ask.bind(null);
+  await Promise.resolve();
+  assert.deepEqual(Object.getOwnPropertyDescriptors(Probe.service.Ask), before);
 });
 
 test('handlers that were wrapped say what is wrong, instead of nonsense', async t => {
@@ -148,6 +161,7 @@ test('handlers that were wrapped say what is wrong, instead of nonsense', async 
   const server = new Server();
   server.addService(Probe.service, {
     Ask: (call: any, respond: any) => service.Ask(call, respond),
+    Count: (call: any) => service.Count(call),
   });
   const client = new ProbeClient(connect(Probe, await listen(server)));
   t.after(async () => {
@@ -155,9 +169,10 @@ test('handlers that were wrapped say what is wrong, instead of nonsense', async 
     server.forceShutdown();
     await service.close();
   });
-  const { code, details } = await client.ask({});
-  assert.equal(code, status.INTERNAL);
-  assert.match(details, /service\.raw\(\)/);
+  for (const { code, details } of [await client.ask({}), await client.count({})]) {
+    assert.equal(code, status.INTERNAL);
+    assert.match(details, /service\.raw\(\)/);
+  }
 });
 
 test('a method may be called `close`: the handle is had by handleOf', async () => {

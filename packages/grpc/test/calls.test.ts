@@ -21,11 +21,16 @@ test('an empty message is one too', async () => {
   assert.equal((await client.chat([{}, {}])).answers.length, 2);
 });
 
-test('a client streams, and gets one answer with its trailers', async () => {
+test('a client streams, and gets one answer with its headers and trailers', async () => {
   const { client } = await plain();
-  const { answer, code, trailers } = await client.add([{ number: 1 }, { number: 2 }, { number: 39 }]);
+  const { answer, code, headers, trailers } = await client.add([
+    { number: 1 },
+    { number: 2 },
+    { number: 39 },
+  ]);
   assert.equal(code, status.OK);
   assert.deepEqual([answer?.number, answer?.lane], [42, 1]);
+  assert.deepEqual(headers.get('adds'), ['yes']);
   assert.deepEqual(trailers.get('count'), ['3']);
 });
 
@@ -64,7 +69,9 @@ test('both stream, each answer while the next question is not asked yet', async 
     assert.equal(answers.length, i + 1);
   }
   call.end();
-  assert.equal((await outcome).code, status.OK);
+  const { code, trailers } = await outcome;
+  assert.equal(code, status.OK);
+  assert.deepEqual(trailers.get('chatted'), ['enough']);
 });
 
 test('an early header of a stream reaches the client before there is any message', async () => {
@@ -83,7 +90,8 @@ test('metadata goes both ways: texts, bytes, several of a key', async () => {
     { metadata: { asked: 'this', 'asked-bin': raw } },
   );
   assert.equal(code, status.OK);
-  assert.deepEqual(headers.get('from-handler'), ['early']);
+  assert.deepEqual(headers.get('from-handler'), ['early']); // of two the first counts
+  assert.deepEqual(trailers.get('keys'), ['asked,asked-bin,user-agent']);
   assert.deepEqual(trailers.get('got'), ['this']);
   assert.deepEqual(trailers.get('got-bin'), [raw]);
   assert.match(String(trailers.get('agent')[0]), /grpc-node/);
@@ -108,6 +116,13 @@ test('a status that a handler gives arrives as it is, with its details and metad
   assert.deepEqual([code, details], [status.NOT_FOUND, 'no such thing: ü']);
   assert.deepEqual(trailers.get('why'), ['because']);
   assert.deepEqual(trailers.get('raw-bin'), [Buffer.from([1, 2, 3])]);
+});
+
+test('trailers that a handler gives beside an error go before those in it', async () => {
+  const { client } = await plain();
+  const { code, details, trailers } = await client.ask({ text: 'status and trailers' });
+  assert.deepEqual([code, details], [status.ABORTED, 'no']);
+  assert.deepEqual(trailers.get('why'), ['given beside']);
 });
 
 test('what a handler throws, or rejects with, is UNKNOWN with its message', async () => {
@@ -155,6 +170,32 @@ test('a message that cannot be read, or written, is INTERNAL', async () => {
   assert.match(broken.details, /^Error deserializing request: /);
 });
 
+test('so it is for streams', async () => {
+  const { client } = await modern();
+  for (const [method, requestStream] of [
+    ['Count', false],
+    ['Chat', true],
+  ] as const) {
+    const path = `/hotlane.test.Probe/${method}`;
+    const write = () => Buffer.from([255]);
+    const read = (bytes: Buffer) => bytes;
+    const call: any = requestStream
+      ? client.stub.makeBidiStreamRequest(path, write, read)
+      : client.stub.makeServerStreamRequest(path, write, read, {});
+    if (requestStream) call.write({});
+    call.on('data', () => {});
+    const broken = await new Promise<any>(resolve => call.on('error', resolve));
+    assert.equal(broken.code, status.INTERNAL);
+    assert.match(broken.details, /Error deserializing request: /);
+  }
+  const counted = await client.count({ text: 'unwritable' });
+  assert.equal(counted.code, status.INTERNAL);
+  assert.match(counted.details, /^Error serializing response: /);
+  const added = await client.add([{ text: 'unwritable' }]);
+  assert.equal(added.code, status.INTERNAL);
+  assert.match(added.details, /^Error serializing response: /);
+});
+
 test('handlers may be async functions and async generators', async () => {
   const { client } = await modern();
   assert.equal((await client.ask({ text: 'hi' })).answer?.text, 'hi there');
@@ -166,6 +207,12 @@ test('handlers may be async functions and async generators', async () => {
     chatted.answers.map(({ text }) => text),
     ['a!', 'b!', 'bye'],
   );
+});
+
+test('an async function that takes a callback answers with that, not with what it returns', async () => {
+  const { client } = await plain();
+  const { answer } = await client.ask({ text: 'return, then call back' });
+  assert.equal(answer?.text, 'called back');
 });
 
 test('a generator that throws ends its stream with the error, after what it gave', async () => {

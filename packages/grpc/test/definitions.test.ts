@@ -36,6 +36,12 @@ test('@grpc/proto-loader: the .proto file itself, loaded by the lane as by the s
   const loaded = loadSync(fileURLToPath(fixture('probe.proto')), loader);
   const service = loaded['hotlane.test.Probe'] as unknown as ServiceDefinition;
   await works(t, { service, definition: fixture('probe.proto'), loader });
+  const { client } = await serve(t, {
+    handlers: fixture('modern-handlers.ts'),
+    definition: fixture('probe.proto'),
+    loader: { defaults: true },
+  });
+  assert.equal((await client.ask({})).answer?.text, ' there'); // the text is there, and empty
 });
 
 test('@grpc/proto-loader: a module that exports the client', async t => {
@@ -50,7 +56,9 @@ test('protobuf-es, with a definition made from its service', async t => {
   await works(t, { service: esService, definition: fixture('es-probe.ts') });
 });
 
-test('static code of grpc-tools, its definition exported beside the handlers', async t => {
-  const { ProbeService: service } = require('./fixtures/static-probe.cjs');
-  await works(t, { service, handlers: fixture('static-handlers.cjs'), definition: undefined as never });
+test('static code of grpc-tools: the generated module, or its definition exported beside the handlers', async t => {
+  const { ProbeService: service } = require('./fixtures/generated/static/probe_grpc_pb.js');
+  const handlers = fixture('static-handlers.cjs');
+  await works(t, { service, handlers, definition: fixture('generated/static/probe_grpc_pb.js') });
+  await works(t, { service, handlers, definition: undefined as never });
 });

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import type { ProbeClient } from './kit/client.ts';
-import { fixture, serve, shared } from './kit/serve.ts';
+import { fixture, type ServeOptions, serve, shared } from './kit/serve.ts';
 
 const plain = shared();
 
@@ -45,24 +45,42 @@ test('a client that cancels is heard by the handler of each kind of call', async
     call.cancel();
     assert.equal((await outcome).code, status.CANCELLED);
   }
+  // Streams are closed after that, as everywhere in Node.
+  const wanted = ['add', 'count', 'chat'].map(kind => new RegExp(`${kind} cancelled.* ${kind} closed`));
   let all = '';
-  while (!/add cancelled/.test(all) || !/count cancelled/.test(all) || !/chat cancelled/.test(all)) {
+  while (!wanted.every(one => one.test(all))) {
     await sleep(5);
     all += ` ${(await client.ask({ text: 'seen' })).answer?.text}`;
   }
 });
 
-test("a generator's `finally` runs when its client leaves", async t => {
-  const { client } = await serve(t, { handlers: fixture('modern-handlers.ts') });
-  const { call, outcome } = client.counting({ number: 1_000_000 });
-  await new Promise(resolve => call.once('data', resolve));
-  call.cancel();
-  await outcome;
+/** Waits until the generators of modern handlers have told something. */
+async function logged(client: ProbeClient, what: string): Promise<void> {
   let log = '';
-  while (!log.includes('closed after some')) {
+  while (!log.includes(what)) {
     await sleep(5);
     log += (await client.ask({ text: 'log' })).answer?.text;
   }
+}
+
+for (const mode of ['lanes', 'inline'] as const) {
+  test(`a generator's \`finally\` runs when its client leaves: ${mode}`, async t => {
+    const { client } = await serve(t, { handlers: fixture('modern-handlers.ts'), mode });
+    const { call, outcome } = client.counting({ number: 1_000_000 });
+    await new Promise(resolve => call.once('data', resolve));
+    call.cancel();
+    await outcome;
+    await logged(client, 'closed after some');
+  });
+}
+
+test('an iterator that has nothing to give yet hears of it, too, when its client leaves', async t => {
+  const { client } = await serve(t, { handlers: fixture('modern-handlers.ts') });
+  const { call, outcome } = client.counting({ text: 'wait' }, {}, true);
+  await logged(client, 'waits');
+  call.cancel();
+  await outcome;
+  await logged(client, 'waited enough');
 });
 
 test('a loop that asks whether it is wanted stops, and its lane goes on', async () => {
@@ -71,6 +89,34 @@ test('a loop that asks whether it is wanted stops, and its lane goes on', async 
   assert.equal(code, status.DEADLINE_EXCEEDED);
   const { answer } = await client.ask({ text: 'echo' });
   assert.equal(answer?.lane, 1);
+});
+
+test('a loop that asks its call whether it was cancelled stops too', async () => {
+  const { client } = await plain();
+  await client.ask({ text: 'seen' });
+  const { code } = await client.ask({ text: 'loop by the call' }, { deadline: Date.now() + 200 });
+  assert.equal(code, status.DEADLINE_EXCEEDED);
+  await seen(client, 'stopped');
+  assert.equal((await client.ask({ text: 'echo' })).answer?.lane, 1);
+});
+
+test('a deadline ends a loop also while the server has no time to say so', async t => {
+  const { client, counts } = await setUp(t);
+  await client.ask({});
+  const { outcome } = client.counting({}, { deadline: Date.now() + 500 }, true);
+  while (Atomics.load(counts, 2) === 0) await sleep(5);
+  // Here is the server's thread: until the loop is left it does nothing else.
+  assert.notEqual(Atomics.wait(counts, 3, 0, 20_000), 'timed-out');
+  assert.equal((await outcome).code, status.DEADLINE_EXCEEDED);
+});
+
+test('that a call was cancelled says nothing of another that is under way in the lane', async () => {
+  const { client } = await plain();
+  const keeping = client.asking({ text: 'keep' });
+  await seen(client, 'kept');
+  await client.ask({ text: 'loop' }, { deadline: Date.now() + 200 });
+  await seen(client, 'stopped, the other false');
+  keeping.call.cancel();
 });
 
 test('a handler that goes on past its grace loses its lane, and another takes its place', async t => {
@@ -112,10 +158,18 @@ test('a stream whose lane is lost gets the messages that came, and UNAVAILABLE',
 
 test('a call that may run twice outlives a lane', async t => {
   const { client } = await serve(t, { lanes: 1, methods: { ask: { idempotent: true } } });
-  const working = client.ask({ text: 'work', number: 400 });
-  const exit = client.ask({ text: 'exit' }); // runs until its retries are used up
-  const [{ code }, lost] = await Promise.all([working, exit]);
-  assert.deepEqual([code, lost.code], [status.OK, status.UNAVAILABLE]);
+  const outcomes = await Promise.all([
+    client.ask({ text: 'later', number: 400 }), // under way when its lane is lost
+    client.ask({ text: 'exit once' }),
+  ]);
+  assert.deepEqual(
+    outcomes.map(({ code, answer }) => [code, answer?.lane]),
+    [
+      [status.OK, 2],
+      [status.OK, 2],
+    ],
+  );
+  assert.equal((await client.ask({ text: 'exit' })).code, status.UNAVAILABLE); // its retries are used up
 });
 
 test('a full queue is RESOURCE_EXHAUSTED at once', async t => {
@@ -192,13 +246,35 @@ test('lanes are replaced by fresh ones without a call that fails or waits for it
   }
 });
 
-test('setup and teardown are exports of the module with the handlers', async t => {
-  const { client, service } = await serve(t, {
+/** A service that is set up, and what its handlers count in memory that is shared with them. */
+async function setUp(t: TestContext, options: ServeOptions = {}) {
+  const counts = new Int32Array(new SharedArrayBuffer(16));
+  const serving = await serve(t, {
     handlers: fixture('set-up-handlers.ts'),
     setup: 'open',
     teardown: 'close',
-    data: { greeting: 'hello' },
+    data: { greeting: 'hello', counts },
+    ...options,
   });
-  assert.equal((await client.ask({})).answer?.text, 'hello');
+  return { ...serving, counts };
+}
+
+test('setup and teardown are exports of the module with the handlers', async t => {
+  const { client, service, counts } = await setUp(t);
+  const { answer } = await client.ask({});
+  assert.deepEqual([answer?.text, answer?.lane], ['hello', 1]);
+  assert.deepEqual([...counts], [1, 0, 0, 0]);
+  await service[Symbol.asyncDispose](); // the same as close()
+  assert.deepEqual([...counts], [1, 1, 0, 0]);
+});
+
+test('inline they run on the host', async t => {
+  const { client, service, counts } = await setUp(t, { mode: 'inline', lanes: { min: 0, max: 1 } });
+  await service.ready();
+  assert.deepEqual([...counts], [1, 0, 0, 0]); // before any call
+  const { answer } = await client.ask({});
+  assert.deepEqual([answer?.text, answer?.lane], ['hello', 0]);
   await service.close();
+  await service[Symbol.asyncDispose](); // again
+  assert.deepEqual([...counts], [1, 1, 0, 0]);
 });

@@ -17,6 +17,8 @@ test('inline runs on the host, all kinds, and starts no lane', async t => {
   assert.deepEqual(service.stats().lanes, []);
   const thrown = await client.ask({ text: 'throw' });
   assert.deepEqual([thrown.code, thrown.details], [status.UNKNOWN, 'thrown in the handler']);
+  const streamed = await client.count({ text: 'throw' });
+  assert.deepEqual([streamed.code, streamed.details], [status.UNKNOWN, 'thrown at once']);
 });
 
 test('inline takes async functions and generators too', async t => {
@@ -74,6 +76,25 @@ test('auto answers as lanes do: statuses, metadata, errors', async t => {
     assert.deepEqual(told.headers.get('from-handler'), ['early']);
     assert.deepEqual(told.trailers.get('got'), ['this']);
   }
+});
+
+test('auto says what it cannot read or write, and takes the first answer', async t => {
+  const modern = await serve(t, { mode: 'auto', handlers: fixture('modern-handlers.ts') });
+  const plain = await serve(t, { mode: 'auto' });
+  for (const { client, service } of [modern, plain]) {
+    while (service.stats().methods.Ask?.runs !== 'inline') await client.ask({});
+  }
+  const { code, details } = await modern.client.ask({ text: 'unwritable' });
+  assert.equal(code, status.INTERNAL);
+  assert.match(details, /^Error serializing response: /);
+  const broken = await new Promise<any>(resolve => {
+    const read = (bytes: Buffer) => bytes;
+    const write = () => Buffer.from([255]);
+    modern.client.stub.makeUnaryRequest('/hotlane.test.Probe/Ask', write, read, {}, resolve);
+  });
+  assert.equal(broken.code, status.INTERNAL);
+  assert.match(broken.details, /^Error deserializing request: /);
+  assert.equal((await plain.client.ask({ text: 'twice' })).answer?.text, 'first');
 });
 
 test('auto moves for one slow call in ten, not for one in a hundred, and not to and fro', () => {

@@ -1,6 +1,7 @@
 /** A server with handlers on lanes, and a client of it, over loopback. Both are gone at the test's end. */
 import { after, type TestContext } from 'node:test';
 import {
+  type ChannelCredentials,
   type ChannelOptions,
   type ClientOptions,
   credentials,
@@ -22,11 +23,18 @@ export interface Serving {
   readonly address: string;
 }
 
+export interface Credentials {
+  readonly server: ServerCredentials;
+  readonly client: ChannelCredentials;
+}
+
 export interface ServeOptions extends WorkersOptions {
   readonly handlers?: URL;
   readonly service?: ServiceDefinition;
   readonly server?: ChannelOptions;
   readonly client?: ClientOptions;
+  /** How both sides speak TLS. @default not at all */
+  readonly credentials?: Credentials;
   /** Does what else there is to do to the server before it listens. */
   readonly prepare?: (server: Server) => void;
 }
@@ -62,6 +70,7 @@ async function start(options: ServeOptions): Promise<Serving> {
     service: given,
     server: serverOptions,
     client: clientOptions,
+    credentials: keys,
     prepare,
     ...rest
   } = options;
@@ -74,18 +83,23 @@ async function start(options: ServeOptions): Promise<Serving> {
   });
   server.addService(definition, service);
   prepare?.(server);
-  const address = await listen(server);
-  const client = new ProbeClient(connect(Probe, address, clientOptions));
+  const address = await listen(server, keys?.server);
+  const client = new ProbeClient(connect(Probe, address, clientOptions, keys?.client));
   return { server, service, client, address };
 }
 
-export function connect(Client: ServiceClientConstructor, address: string, options?: ClientOptions) {
-  return new Client(address, credentials.createInsecure(), options);
+export function connect(
+  Client: ServiceClientConstructor,
+  address: string,
+  options?: ClientOptions,
+  keys = credentials.createInsecure(),
+) {
+  return new Client(address, keys, options);
 }
 
-export function listen(server: Server): Promise<string> {
+export function listen(server: Server, keys = ServerCredentials.createInsecure()): Promise<string> {
   return new Promise((resolve, reject) => {
-    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, port) => {
+    server.bindAsync('127.0.0.1:0', keys, (error, port) => {
       if (error === null) resolve(`127.0.0.1:${port}`);
       else reject(error);
     });
