@@ -1,4 +1,5 @@
 import type { Curve, Metric, Workload } from '../harness/study.ts';
+import { type DriverName, drivers } from './drivers.ts';
 import type { LoadCommand } from './load.ts';
 
 /** A workload and the load that makes it. */
@@ -6,6 +7,10 @@ export interface Loaded extends Workload {
   readonly load: Partial<LoadCommand>;
   /** Of ten calls one, at random, is slow. */
   readonly slowInTen?: boolean;
+  /** A load generator of others makes the calls. */
+  readonly driver?: DriverName;
+  /** Counts what servers allocate, which slows them. */
+  readonly watchesHeaps?: boolean;
   /** How many times the plan's turns, and their length. @default 1 */
   readonly turns?: number;
   readonly length?: number;
@@ -41,6 +46,13 @@ const workMetrics: Readonly<Record<string, Metric>> = {
   calls,
 };
 
+const allocated: Readonly<Record<string, Metric>> = {
+  bytes: { title: 'bytes/call', better: 'less', unit: '' },
+  hostBytes: { title: 'of its main thread', better: 'less', unit: '', follows: true },
+  objects: { title: 'objects/call', better: 'less', unit: '' },
+  hostObjects: { title: 'of its main thread', better: 'less', unit: '', follows: true },
+};
+
 /** Servers that run in Node on one thread or hand over to others; without what takes a second for a burst. */
 const SERVERS = ['inline', 'post-message', 'lanes-1', 'lanes-2', 'auto', 'connect', 'go-0', 'go-n'];
 const PLACES = ['inline', 'lanes-1', 'lanes-2', 'auto'];
@@ -73,6 +85,27 @@ function working(ms: number, more: Partial<Loaded> = {}): Loaded {
   };
 }
 
+function drivenBy(driver: DriverName): Loaded {
+  return {
+    group: 'Other load generators',
+    title: `${ONE_BYTE}, 8 at once, by ${drivers[driver].name}`,
+    metrics: {
+      rate,
+      p50: latency.p50!,
+      p90: latency.p90!,
+      p99: latency.p99!,
+      cpu,
+      clientCpu: callMetrics.clientCpu!,
+    },
+    contenders: ['inline', 'post-message', 'lanes-1', 'auto', 'go-0'],
+    modes: ['quick'],
+    load: {},
+    driver,
+    turns: 0.2,
+    length: 5,
+  };
+}
+
 function slow(title: string, slowInTen: boolean, modes: Workload['modes']): Loaded {
   return {
     group: 'One slow call in ten',
@@ -97,6 +130,14 @@ export const workloads: Readonly<Record<string, Loaded>> = {
     load: { inFlight: 64, connections: 64 },
     turns: 0.7,
     modes: ['quick', 'smoke'],
+  }),
+  // A thread for each call would take its profile with it.
+  allocated: inFlight(8, SERVERS, {
+    title: `${ONE_BYTE}, 8 in flight: allocated on heaps, as profiles of all objects count it`,
+    metrics: allocated,
+    modes: ['quick', 'smoke'],
+    watchesHeaps: true,
+    turns: 0.4,
   }),
   'cpu-0': working(0, { turns: 0.7 }),
   'cpu-0.1': working(0.1),
@@ -137,6 +178,8 @@ export const workloads: Readonly<Record<string, Loaded>> = {
     turns: 0.7,
     length: 6,
   },
+  'driver-grpc-go': drivenBy('grpc-go'),
+  'driver-ghz': drivenBy('ghz'),
 };
 
 const BY_IN_FLIGHT = [1, 8, 64, 256].map(count => [count, `calls-${count}`] as const);
