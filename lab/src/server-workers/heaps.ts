@@ -1,28 +1,24 @@
 import { type HeapProfiler, Session } from 'node:inspector/promises';
 
-/** Objects on a heap, and their bytes. */
-export interface Objects {
+/**
+ * Every allocation is noted. Of samples that stand for several there is the size of all together only, from which it cannot be
+ * told how many they are.
+ */
+export const EVERY_ALLOCATION = 1;
+
+export interface Heap {
   readonly bytes: number;
-  readonly objects: number;
+  /** As many as were noted; objects that the engine makes at once are one. */
+  readonly allocations: number;
 }
 
 /** What a process has allocated: its main thread, and all of its threads. */
 export interface Allocated {
-  readonly host: Objects;
-  readonly all: Objects;
+  readonly host: Heap;
+  readonly all: Heap;
 }
 
-export const NOTHING: Objects = { bytes: 0, objects: 0 };
-
-/**
- * A sample's size is multiplied by how many objects it stands for, from which neither can be told again. At an interval below the
- * smallest object each stands for itself.
- */
-const SAMPLING = {
-  samplingInterval: 1,
-  includeObjectsCollectedByMajorGC: true,
-  includeObjectsCollectedByMinorGC: true,
-};
+export const NOTHING: Heap = { bytes: 0, allocations: 0 };
 
 interface Profiled {
   /** The types of Node do not have the samples. */
@@ -34,13 +30,20 @@ interface Profiled {
 /**
  * Starts heap profiles in this thread and in the workers that there are; the function it returns ends them, and throws when a
  * worker has ended meanwhile. What lies outside of heaps, as the bytes of Buffers do, is not counted.
+ *
+ * @param samplingInterval one allocation is noted in about so many bytes
  */
-export async function watchHeaps(): Promise<() => Promise<Allocated>> {
+export async function watchHeaps(samplingInterval: number): Promise<() => Promise<Allocated>> {
+  const sampling = {
+    samplingInterval,
+    includeObjectsCollectedByMajorGC: true,
+    includeObjectsCollectedByMinorGC: true,
+  };
   const session = new Session();
   session.connect();
   const workers = await reachWorkers(session);
-  await Promise.all(workers.map(ask => ask('HeapProfiler.startSampling', SAMPLING)));
-  await session.post('HeapProfiler.startSampling', SAMPLING);
+  await Promise.all(workers.map(ask => ask('HeapProfiler.startSampling', sampling)));
+  await session.post('HeapProfiler.startSampling', sampling);
   return async () => {
     // This thread first: it is to receive the others' profiles.
     const host = sumUp((await session.post('HeapProfiler.stopSampling')) as Profiled);
@@ -50,20 +53,25 @@ export async function watchHeaps(): Promise<() => Promise<Allocated>> {
   };
 }
 
+const ENDED = 'A worker ended while its heap was watched.';
+
 type Ask = (method: string, params?: object) => Promise<Profiled>;
 
 async function reachWorkers(session: Session): Promise<Ask[]> {
   const ids: string[] = [];
+  let ended = false;
   const waiting = new Map<string, PromiseWithResolvers<Profiled>>();
   session.on('NodeWorker.attachedToWorker', ({ params }) => ids.push(params.sessionId));
   session.on('NodeWorker.receivedMessageFromWorker', ({ params: { sessionId, message } }) => {
     waiting.get(sessionId)?.resolve(JSON.parse(message).result);
   });
   session.on('NodeWorker.detachedFromWorker', ({ params }) => {
-    waiting.get(params.sessionId)?.reject(new Error('A worker ended while its heap was watched.'));
+    ended = true;
+    waiting.get(params.sessionId)?.reject(new Error(ENDED));
   });
   await session.post('NodeWorker.enable', { waitForDebuggerOnStart: false });
   return ids.map(sessionId => async (method, params = {}) => {
+    if (ended) throw new Error(ENDED); // nobody would answer
     const answer = Promise.withResolvers<Profiled>();
     waiting.set(sessionId, answer);
     const message = JSON.stringify({ id: 1, method, params });
@@ -72,10 +80,10 @@ async function reachWorkers(session: Session): Promise<Ask[]> {
   });
 }
 
-function sumUp({ profile: { samples } }: Profiled): Objects {
-  return { bytes: samples.reduce((sum, { size }) => sum + size, 0), objects: samples.length };
+function sumUp({ profile: { samples } }: Profiled): Heap {
+  return { bytes: samples.reduce((sum, { size }) => sum + size, 0), allocations: samples.length };
 }
 
-function add(one: Objects, other: Objects): Objects {
-  return { bytes: one.bytes + other.bytes, objects: one.objects + other.objects };
+function add(one: Heap, other: Heap): Heap {
+  return { bytes: one.bytes + other.bytes, allocations: one.allocations + other.allocations };
 }

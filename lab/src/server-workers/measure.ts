@@ -81,7 +81,7 @@ export const measureWith =
     return runs;
   };
 
-const isWatched = (key: string) => Number(workloads[key]!.watchesHeaps ?? false);
+const isWatched = (key: string) => Number(workloads[key]!.heapInterval !== undefined);
 
 /** The programs of load generators that cells ask for; what is missing is told. */
 async function findDrivers(cells: readonly Cell[], go: Go): Promise<Map<DriverName, string>> {
@@ -142,17 +142,17 @@ function commandFor(
 async function takeTurn(
   { process: server, address }: Running,
   generate: Generate,
-  { load, length = 1, metrics, series, watchesHeaps }: Loaded,
+  { load, length = 1, metrics, series, heapInterval }: Loaded,
   plan: Plan,
   slowPlaces: string,
 ): Promise<CellResult> {
   const ms = plan.turnMs * length;
   const command = commandFor(address, load, ms, plan.warmUpMs, slowPlaces);
   const share = watchCpu();
-  const used = (heaps: UsedCommand['heaps']) => server.ask<Used>(watchesHeaps ? { heaps } : {});
-  const before = await used('watch');
+  const used = (heaps: UsedCommand) => server.ask<Used>(heapInterval === undefined ? {} : heaps);
+  const before = await used({ watchHeaps: heapInterval });
   const answer = await withinMs(generate(command), plan.warmUpMs + ms + TURN_GRACE_MS);
-  const after = await used('sum up');
+  const after = await used({ sumUpHeaps: true });
   const { wallMs, othersCores } = share();
   const all = figuresOf(answer, command, before, after);
   const oursCores = (after.allUs - before.allUs + answer.cpuUs) / 1000 / wallMs;
@@ -206,8 +206,8 @@ function allocatedBetween(
   return {
     bytes: (after.all.bytes - before.all.bytes) / calls,
     hostBytes: (after.host.bytes - before.host.bytes) / calls,
-    objects: (after.all.objects - before.all.objects) / calls,
-    hostObjects: (after.host.objects - before.host.objects) / calls,
+    allocations: (after.all.allocations - before.all.allocations) / calls,
+    hostAllocations: (after.host.allocations - before.host.allocations) / calls,
   };
 }
 

@@ -4,9 +4,11 @@ import { answerLines } from '../harness/json-process.ts';
 import { contenders } from './contenders.ts';
 import { type Allocated, NOTHING, watchHeaps } from './heaps.ts';
 
-/** What a server is asked. Servers in Go count what they allocate always, those in Node only when they are told to: it slows them. */
+/** What a server is asked. Servers in Go always count what they allocate, those in Node when they are told to: it slows them. */
 export interface UsedCommand {
-  readonly heaps?: 'watch' | 'sum up';
+  /** From now on, at this interval. */
+  readonly watchHeaps?: number;
+  readonly sumUpHeaps?: boolean;
 }
 
 /** What a server has used so far, in microseconds of CPU: its main thread, and all of it. */
@@ -23,12 +25,12 @@ const open = await server();
 const { address, replaced, close } = await open();
 process.stdout.write(`${JSON.stringify({ address })}\n`);
 let sumUp: (() => Promise<Allocated>) | undefined;
-await answerLines(async ({ heaps }: UsedCommand): Promise<Used> => {
+await answerLines(async ({ watchHeaps: interval, sumUpHeaps }: UsedCommand): Promise<Used> => {
   const { host, all } = cpuNow();
   const used = { hostUs: host, allUs: all, ...(replaced !== undefined && { replaced: replaced() }) };
-  if (heaps === undefined) return used;
-  if (heaps === 'sum up') return { ...used, allocated: await sumUp!() };
-  sumUp = await watchHeaps();
+  if (sumUpHeaps) return { ...used, allocated: await sumUp!() };
+  if (interval === undefined) return used;
+  sumUp = await watchHeaps(interval);
   return { ...used, allocated: { host: NOTHING, all: NOTHING } };
 });
 await close();

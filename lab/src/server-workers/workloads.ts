@@ -1,5 +1,6 @@
 import type { Curve, Metric, Workload } from '../harness/study.ts';
 import { type DriverName, drivers } from './drivers.ts';
+import { EVERY_ALLOCATION } from './heaps.ts';
 import type { LoadCommand } from './load.ts';
 
 /** A workload and the load that makes it. */
@@ -9,8 +10,8 @@ export interface Loaded extends Workload {
   readonly slowInTen?: boolean;
   /** A load generator of others makes the calls. */
   readonly driver?: DriverName;
-  /** Counts what servers allocate, which slows them. */
-  readonly watchesHeaps?: boolean;
+  /** Heaps are watched, by so many bytes: the fewer, the slower the server. */
+  readonly heapInterval?: number;
   /** How many times the plan's turns, and their length. @default 1 */
   readonly turns?: number;
   readonly length?: number;
@@ -46,13 +47,6 @@ const workMetrics: Readonly<Record<string, Metric>> = {
   calls,
 };
 
-const allocated: Readonly<Record<string, Metric>> = {
-  bytes: { title: 'bytes/call', better: 'less', unit: '' },
-  hostBytes: { title: 'of its main thread', better: 'less', unit: '', follows: true },
-  objects: { title: 'objects/call', better: 'less', unit: '' },
-  hostObjects: { title: 'of its main thread', better: 'less', unit: '', follows: true },
-};
-
 /** Servers that run in Node on one thread or hand over to others; without what takes a second for a burst. */
 const SERVERS = ['inline', 'post-message', 'lanes-1', 'lanes-2', 'auto', 'connect', 'go-0', 'go-n'];
 const PLACES = ['inline', 'lanes-1', 'lanes-2', 'auto'];
@@ -83,6 +77,17 @@ function working(ms: number, more: Partial<Loaded> = {}): Loaded {
     load: { workUs: ms * 1000 },
     ...more,
   };
+}
+
+/** Without a thread for each call, which takes its profile with it. */
+function allocating(what: string, metrics: Loaded['metrics'], more: Partial<Loaded>): Loaded {
+  return inFlight(8, [], {
+    title: `${ONE_BYTE}, 8 in flight: ${what}`,
+    metrics,
+    modes: ['quick', 'smoke'],
+    turns: 0.4,
+    ...more,
+  });
 }
 
 function drivenBy(driver: DriverName): Loaded {
@@ -131,14 +136,23 @@ export const workloads: Readonly<Record<string, Loaded>> = {
     turns: 0.7,
     modes: ['quick', 'smoke'],
   }),
-  // A thread for each call would take its profile with it.
-  allocated: inFlight(8, SERVERS, {
-    title: `${ONE_BYTE}, 8 in flight: allocated on heaps, as profiles of all objects count it`,
-    metrics: allocated,
-    modes: ['quick', 'smoke'],
-    watchesHeaps: true,
-    turns: 0.4,
-  }),
+  'allocated-bytes': allocating(
+    'bytes allocated on heaps (in Node estimated by a sampling profile)',
+    {
+      bytes: { title: 'bytes/call', better: 'less', unit: '' },
+      hostBytes: { title: 'of its main thread', better: 'less', unit: '', follows: true },
+    },
+    { contenders: SERVERS, heapInterval: 2 ** 14 },
+  ),
+  allocations: allocating(
+    'allocations on heaps (in Node by a profile of every one, which slows it tenfold)',
+    {
+      allocations: { title: 'allocations/call', better: 'less', unit: '' },
+      hostAllocations: { title: 'of its main thread', better: 'less', unit: '', follows: true },
+    },
+    // Slow handlers would move from inline to lanes.
+    { contenders: SERVERS.filter(name => name !== 'auto'), heapInterval: EVERY_ALLOCATION },
+  ),
   'cpu-0': working(0, { turns: 0.7 }),
   'cpu-0.1': working(0.1),
   'cpu-0.5': working(0.5),

@@ -28,13 +28,13 @@ type used struct {
 }
 
 type allocated struct {
-	Host objects `json:"host"`
-	All  objects `json:"all"`
+	Host heap `json:"host"`
+	All  heap `json:"all"`
 }
 
-type objects struct {
-	Bytes   uint64 `json:"bytes"`
-	Objects uint64 `json:"objects"`
+type heap struct {
+	Bytes       uint64 `json:"bytes"`
+	Allocations uint64 `json:"allocations"`
 }
 
 // grpc-go's own server, with so many stream workers.
@@ -56,8 +56,8 @@ func serve(args []string) {
 		us := cpuUs()
 		var memory runtime.MemStats
 		runtime.ReadMemStats(&memory)
-		heap := objects{memory.TotalAlloc, memory.Mallocs}
-		return used{us, us, allocated{heap, heap}}, nil
+		its := heap{memory.TotalAlloc, memory.Mallocs}
+		return used{us, us, allocated{its, its}}, nil
 	})
 	server.Stop()
 }
