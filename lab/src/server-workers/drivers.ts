@@ -82,13 +82,13 @@ export function readGrpcGo(stdout: string, seconds: number): Found {
   return { calls, allCalls: calls, perSecond, p50Us, p90Us, p99Us };
 }
 
-const UNITS: Readonly<Record<string, number>> = { ns: 1e-3, µs: 1, ms: 1e3, s: 1e6 };
+const NANOSECONDS: Readonly<Record<string, number>> = { ns: 1, µs: 1e3, ms: 1e6, s: 1e9 };
 
 /** Of a duration below a minute, as Go prints it. */
 function microseconds(text: string): number {
   const [, value, unit] = /^([\d.]+)(ns|µs|ms|s)$/.exec(text) ?? [];
   if (unit === undefined) throw notUnderstood(text);
-  return Number(value) * UNITS[unit]!;
+  return Math.round(Number(value) * NANOSECONDS[unit]!) / 1000;
 }
 
 interface GhzReport {
