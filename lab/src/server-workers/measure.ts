@@ -69,6 +69,7 @@ export const measureWith =
               run.outcomes.push({ ok: true, result, lingered: false });
             } catch (error) {
               servers.set(run.cell.contender, error as Error);
+              if (!(server instanceof Error)) await server.process.close();
               run.outcomes.push({ ok: false, failure: (error as Error).message });
             }
           }
@@ -107,12 +108,13 @@ function generatorFor(
 
 /** A server that has been under load for a while. */
 async function started(name: string, go: Go, client: JsonProcess, plan: Plan): Promise<Running | Error> {
+  const process = startServer(name, go);
   try {
-    const process = startServer(name, go);
     const { address } = await process.hear<{ address: string }>();
     await client.ask<LoadAnswer>(commandFor(address, {}, plan.firstMs, 0));
     return { process, address };
   } catch (error) {
+    await process.close();
     return error as Error;
   }
 }
