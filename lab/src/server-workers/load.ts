@@ -17,8 +17,8 @@ export interface LoadCommand {
   readonly slowUs: number;
 }
 
-/** Slow calls are not counted in it. */
-export interface LoadAnswer {
+/** What any load generator tells. */
+export interface Driven {
   readonly calls: number;
   /** With those of the warm-up. */
   readonly allCalls: number;
@@ -26,9 +26,13 @@ export interface LoadAnswer {
   readonly p50Us: number;
   readonly p90Us: number;
   readonly p99Us: number;
-  readonly meanUs: number;
   /** CPU time of the client, for all calls. */
   readonly cpuUs: number;
+}
+
+/** Slow calls are not counted in it. */
+export interface LoadAnswer extends Driven {
+  readonly meanUs: number;
   /** Calls that ended in each 100 ms. */
   readonly perWindow: readonly number[];
 }

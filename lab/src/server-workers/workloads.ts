@@ -1,4 +1,6 @@
 import type { Curve, Metric, Workload } from '../harness/study.ts';
+import { type DriverName, drivers } from './drivers.ts';
+import { EVERY_ALLOCATION } from './heaps.ts';
 import type { LoadCommand } from './load.ts';
 
 /** A workload and the load that makes it. */
@@ -6,6 +8,10 @@ export interface Loaded extends Workload {
   readonly load: Partial<LoadCommand>;
   /** Of ten calls one, at random, is slow. */
   readonly slowInTen?: boolean;
+  /** A load generator of others makes the calls. */
+  readonly driver?: DriverName;
+  /** Heaps are watched, by so many bytes: the fewer, the slower the server. */
+  readonly heapInterval?: number;
   /** How many times the plan's turns, and their length. @default 1 */
   readonly turns?: number;
   readonly length?: number;
@@ -73,6 +79,38 @@ function working(ms: number, more: Partial<Loaded> = {}): Loaded {
   };
 }
 
+/** Without a thread for each call, which takes its profile with it. */
+function allocating(what: string, metrics: Loaded['metrics'], more: Partial<Loaded>): Loaded {
+  return inFlight(8, [], {
+    title: `${ONE_BYTE}, 8 in flight: ${what}`,
+    metrics,
+    modes: ['quick', 'smoke'],
+    turns: 0.4,
+    ...more,
+  });
+}
+
+function drivenBy(driver: DriverName): Loaded {
+  return {
+    group: 'Other load generators',
+    title: `${ONE_BYTE}, 8 at once, by ${drivers[driver].name}`,
+    metrics: {
+      rate,
+      p50: latency.p50!,
+      p90: latency.p90!,
+      p99: latency.p99!,
+      cpu,
+      clientCpu: callMetrics.clientCpu!,
+    },
+    contenders: ['inline', 'post-message', 'lanes-1', 'auto', 'go-0'],
+    modes: ['quick'],
+    load: {},
+    driver,
+    turns: 0.2,
+    length: 5,
+  };
+}
+
 function slow(title: string, slowInTen: boolean, modes: Workload['modes']): Loaded {
   return {
     group: 'One slow call in ten',
@@ -98,6 +136,23 @@ export const workloads: Readonly<Record<string, Loaded>> = {
     turns: 0.7,
     modes: ['quick', 'smoke'],
   }),
+  'allocated-bytes': allocating(
+    'bytes allocated on heaps (in Node estimated by a sampling profile)',
+    {
+      bytes: { title: 'bytes/call', better: 'less', unit: '' },
+      hostBytes: { title: 'of its main thread', better: 'less', unit: '', follows: true },
+    },
+    { contenders: SERVERS, heapInterval: 2 ** 14 },
+  ),
+  allocations: allocating(
+    'allocations on heaps (in Node by a profile of every one, which slows it tenfold)',
+    {
+      allocations: { title: 'allocations/call', better: 'less', unit: '' },
+      hostAllocations: { title: 'of its main thread', better: 'less', unit: '', follows: true },
+    },
+    // Slow handlers would move from inline to lanes.
+    { contenders: SERVERS.filter(name => name !== 'auto'), heapInterval: EVERY_ALLOCATION },
+  ),
   'cpu-0': working(0, { turns: 0.7 }),
   'cpu-0.1': working(0.1),
   'cpu-0.5': working(0.5),
@@ -137,6 +192,8 @@ export const workloads: Readonly<Record<string, Loaded>> = {
     turns: 0.7,
     length: 6,
   },
+  'driver-grpc-go': drivenBy('grpc-go'),
+  'driver-ghz': drivenBy('ghz'),
 };
 
 const BY_IN_FLIGHT = [1, 8, 64, 256].map(count => [count, `calls-${count}`] as const);

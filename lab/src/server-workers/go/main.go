@@ -1,4 +1,4 @@
-// The study's program in Go: `load` drives servers, `serve` is one. Both take commands as lines of JSON on stdin, answer each with
+// The study's program in Go: `load` drives servers, `serve` is one, `run` runs other programs that drive them. All take commands as lines of JSON on stdin, answer each with
 // a line on stdout, and end when stdin is closed.
 package main
 
@@ -18,10 +18,12 @@ func main() {
 	switch role {
 	case "load":
 		converse(load)
+	case "run":
+		converse(run)
 	case "serve":
 		serve(os.Args[2:])
 	default:
-		fmt.Fprintln(os.Stderr, "Usage: server-workers load | serve WORKERS")
+		fmt.Fprintln(os.Stderr, "Usage: server-workers load | run | serve WORKERS")
 		os.Exit(2)
 	}
 }

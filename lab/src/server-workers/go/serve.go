@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net"
 	"os"
+	"runtime"
 	"strconv"
 
 	"google.golang.org/grpc"
@@ -20,9 +21,20 @@ func (benchmark) UnaryCall(_ context.Context, in *grpc_testing.SimpleRequest) (*
 	return &grpc_testing.SimpleResponse{Payload: &grpc_testing.Payload{Body: body}}, nil
 }
 
-type cpuAnswer struct {
-	HostUs float64 `json:"hostUs"`
-	AllUs  float64 `json:"allUs"`
+type used struct {
+	HostUs    float64   `json:"hostUs"`
+	AllUs     float64   `json:"allUs"`
+	Allocated allocated `json:"allocated"`
+}
+
+type allocated struct {
+	Host heap `json:"host"`
+	All  heap `json:"all"`
+}
+
+type heap struct {
+	Bytes       uint64 `json:"bytes"`
+	Allocations uint64 `json:"allocations"`
 }
 
 // grpc-go's own server, with so many stream workers.
@@ -40,9 +52,12 @@ func serve(args []string) {
 	grpc_testing.RegisterBenchmarkServiceServer(server, benchmark{})
 	go func() { _ = server.Serve(listener) }()
 	_ = json.NewEncoder(os.Stdout).Encode(map[string]any{"address": listener.Addr().String()})
-	converse(func(struct{}) (cpuAnswer, error) {
+	converse(func(struct{}) (used, error) {
 		us := cpuUs()
-		return cpuAnswer{us, us}, nil
+		var memory runtime.MemStats
+		runtime.ReadMemStats(&memory)
+		its := heap{memory.TotalAlloc, memory.Mallocs}
+		return used{us, us, allocated{its, its}}, nil
 	})
 	server.Stop()
 }
