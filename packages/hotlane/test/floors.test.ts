@@ -37,6 +37,7 @@ const POOL_FILES = [
   'stack.ts',
   'types.ts',
   'index.ts',
+  'exports.ts',
   'index.browser.ts',
   'web-worker.ts',
   'lanes.ts',

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Call, NOWHERE } from '../src/lane/call.ts';
 import type { Lane, Outcomes, TaskLane } from '../src/lane/lane.ts';
-import { clock, clone } from '../src/place/node.ts';
+import { clone } from '../src/place/clone.ts';
+import { clock } from '../src/place/node.ts';
 import { nodeCodec } from '../src/place/node-codec.ts';
 import { LaneLoop } from '../src/transport/lane-loop.ts';
 import {

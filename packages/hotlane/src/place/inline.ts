@@ -21,8 +21,9 @@ import { type HookOptions, setUp, tearDown } from '../worker/hooks.ts';
 import type { InvocationHost } from '../worker/invocation.ts';
 import { KeptCallbacks, LaneTalk, type Say } from '../worker/talk.ts';
 import type { Tasks } from '../worker/tasks.ts';
+import { clone, snapshot } from './clone.ts';
 import { loadTasks } from './load.ts';
-import { apart, clone, KeepAlive, now, snapshot, turn } from './node.ts';
+import { apart, KeepAlive, now, turn } from './node.ts';
 import { nodeCodec } from './node-codec.ts';
 import { inlineTracker } from './tracker.ts';
 

@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { availableParallelism } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
-import { notCloneable } from '../errors.ts';
 import type { Clock } from '../lane/clock.ts';
 
 /**
@@ -64,19 +63,6 @@ export class KeepAlive {
   /** Lets go of the timer; may be called twice. */
   dispose(): void {
     clearInterval(this.#timer);
-  }
-}
-
-export function clone<T>(value: T, transfer: readonly object[]): T {
-  return structuredClone(value, { transfer: [...transfer] as never });
-}
-
-/** What the pool's lanes are given at their start, as it is now. */
-export function snapshot<T>(data: T): T {
-  try {
-    return structuredClone(data);
-  } catch (error) {
-    throw notCloneable(error);
   }
 }
 

@@ -1,23 +1,21 @@
 /** Runs in a worker thread: loads the task module and serves calls until the host ends the thread. */
 import { readlinkSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
-import { encodeAlone } from '../call/alone.ts';
 import { atomicStore } from '../call/intrinsics.ts';
-import { greeting } from '../transport/handshake.ts';
-import { LaneLoop } from '../transport/lane-loop.ts';
 import { HOST_ASLEEP, Layout, THREAD, type ToHost, type ToLane } from '../transport/layout.ts';
 import { ringBlockedHost } from '../transport/wake.ts';
-import { installTracker, OneAtATime } from '../worker/context.ts';
-import { setUp, tearDown } from '../worker/hooks.ts';
+import { OneAtATime } from '../worker/context.ts';
 import { joinBudget } from './budget.ts';
+import { clone } from './clone.ts';
 import { loadTasks } from './load.ts';
-import { clone, cores, now, turn, usedHeapBytes } from './node.ts';
+import { cores, now, turn, usedHeapBytes } from './node.ts';
 import { nodeCodec } from './node-codec.ts';
+import { serveLane } from './serve-lane.ts';
 import type { ThreadData } from './thread.ts';
 import { ManyAtOnce } from './tracker.ts';
 
-const { port, module, concurrency, window, sourceMaps, heapBytes, hooks, budget, cell } =
-  workerData as ThreadData;
+const { port, module, sourceMaps, ...start } = workerData as ThreadData;
+const { window, budget, cell } = start;
 // Task modules see the same `workerData`: it is no business of theirs.
 for (const key of Object.keys(workerData)) delete workerData[key];
 
@@ -52,21 +50,15 @@ const early: ToLane[] = [];
 let receive = (message: ToLane): void => void early.push(message);
 port.on('message', (message: ToLane) => receive(message));
 
-try {
-  const tasks = await loadTasks(module);
-  const tracker = concurrency === 1 ? new OneAtATime() : new ManyAtOnce();
-  installTracker(tracker);
-  const teardown = tearDown(tasks, hooks);
-  await setUp(tasks, hooks);
-  const markBusy = (busy: boolean) => own.mark(busy);
-  const platform = { codec: nodeCodec, cores, now, turn, post, clone, heapBytes: usedHeapBytes, markBusy };
-  const options = { laneId: hooks.laneId, concurrency, heapBytes, tearDown: teardown };
-  const lane = new LaneLoop(platform, window, tasks, options, tracker);
-  receive = message => lane.receive(message);
-  port.on('messageerror', error => lane.onUnreadable(error));
-  for (const message of early.splice(0)) lane.receive(message);
-  post({ kind: 'up', greeting });
-  lane.start();
-} catch (error) {
-  post({ kind: 'failed', cause: encodeAlone(error, nodeCodec) });
-}
+await serveLane(
+  start,
+  { codec: nodeCodec, cores, now, turn, post, clone, heapBytes: usedHeapBytes },
+  start.concurrency === 1 ? new OneAtATime() : new ManyAtOnce(),
+  own,
+  () => loadTasks(module),
+  lane => {
+    receive = message => lane.receive(message);
+    port.on('messageerror', error => lane.onUnreadable(error));
+    for (const message of early.splice(0)) lane.receive(message);
+  },
+);

@@ -4,7 +4,8 @@ import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from '
 import type { Demand, TaskOutcomes } from '../lane/lane.ts';
 import type { ResolvedPoolOptions } from '../options.ts';
 import type { ToHost, ToLane } from '../transport/layout.ts';
-import { clock, clone, cores, KeepAlive, snapshot, turn } from './node.ts';
+import { clone, snapshot } from './clone.ts';
+import { clock, cores, KeepAlive, turn } from './node.ts';
 import { nodeCodec } from './node-codec.ts';
 import {
   type LanePlatform,

@@ -1,16 +1,15 @@
 /** Runs in a web worker: serves the calls of one lane until the page ends the worker. */
-import { encodeAlone } from '../call/alone.ts';
 import { HotlaneError } from '../errors.ts';
-import { greeting } from '../transport/handshake.ts';
-import { LaneLoop } from '../transport/lane-loop.ts';
+import type { LaneLoop } from '../transport/lane-loop.ts';
 import { HOST_ASLEEP, type ToHost, type ToLane } from '../transport/layout.ts';
 import { ringBlockedHost } from '../transport/wake.ts';
-import { installTracker, OneAtATime, UntilItAwaits } from '../worker/context.ts';
-import { setUp, tearDown } from '../worker/hooks.ts';
+import { OneAtATime, UntilItAwaits } from '../worker/context.ts';
 import { Tasks } from '../worker/tasks.ts';
 import { joinBudget } from './budget.ts';
+import { clone } from './clone.ts';
 import type { LockManager } from './dom.ts';
-import { clone, cores, now, turn, webCodec } from './web.ts';
+import { serveLane } from './serve-lane.ts';
+import { cores, now, turn, webCodec } from './web.ts';
 import type { Hello, WebStart, Wrapped } from './web-thread.ts';
 
 /** What is used of the DOM's `DedicatedWorkerGlobalScope`. */
@@ -84,32 +83,23 @@ export function serve(load: (module: string | null) => Promise<object>): void {
 
 /** @param onMade is given the lane's loop, before it says that it is up */
 async function start(
-  { module, concurrency, heapBytes, hooks, window, budget, cell }: WebStart,
+  told: WebStart,
   load: (module: string | null) => Promise<object>,
   onMade: (lane: LaneLoop) => void,
 ): Promise<void> {
-  const own = joinBudget(budget, cell, cores);
-  const control = new Int32Array(window.control, 0, HOST_ASLEEP + 1);
+  const control = new Int32Array(told.window.control, 0, HOST_ASLEEP + 1);
   const post = (message: ToHost, transfer: readonly object[] = []) => {
     scope.postMessage({ hotlane: message }, transfer as never);
     ringBlockedHost(control);
   };
-  try {
-    const tasks = new Tasks(await load(module), module ?? scope.location.href);
-    const tracker = concurrency === 1 ? new OneAtATime() : new UntilItAwaits();
-    installTracker(tracker);
-    const teardown = tearDown(tasks, hooks);
-    await setUp(tasks, hooks);
-    const markBusy = (busy: boolean) => own.mark(busy);
-    const platform = { codec: webCodec, cores, now, turn, post, clone, heapBytes: noHeapBytes, markBusy };
-    const options = { laneId: hooks.laneId, concurrency, heapBytes, tearDown: teardown };
-    const lane = new LaneLoop(platform, window, tasks, options, tracker);
-    onMade(lane);
-    post({ kind: 'up', greeting });
-    lane.start();
-  } catch (error) {
-    post({ kind: 'failed', cause: encodeAlone(error, webCodec) });
-  }
+  await serveLane(
+    told,
+    { codec: webCodec, cores, now, turn, post, clone, heapBytes: noHeapBytes },
+    told.concurrency === 1 ? new OneAtATime() : new UntilItAwaits(),
+    joinBudget(told.budget, told.cell, cores),
+    async () => new Tasks(await load(told.module), told.module ?? scope.location.href),
+    onMade,
+  );
 }
 
 /** Browsers do not tell; pools there have no limit of it. */

@@ -2,8 +2,9 @@ import { HotlaneError, show } from '../errors.ts';
 import type { Demand, TaskOutcomes } from '../lane/lane.ts';
 import type { ResolvedPoolOptions } from '../options.ts';
 import type { ToHost, ToLane } from '../transport/layout.ts';
+import { clone, snapshot } from './clone.ts';
 import type { LockManager, WebWorker, WorkerError } from './dom.ts';
-import { clock, clone, cores, noKeepAlive, snapshot, turn, webCodec } from './web.ts';
+import { clock, cores, noKeepAlive, turn, webCodec } from './web.ts';
 import {
   type LanePlatform,
   type LaneStart,

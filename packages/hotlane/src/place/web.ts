@@ -1,10 +1,8 @@
 /** What pages and web workers give to hosts and lanes alike. Taken once, as in node.ts. */
 import { portablePlatform } from '../call/platform.ts';
-import { notCloneable } from '../errors.ts';
 import type { Clock } from '../lane/clock.ts';
 
-const { setTimeout, clearTimeout, performance, MessageChannel, structuredClone, console, navigator } =
-  globalThis;
+const { setTimeout, clearTimeout, performance, MessageChannel, console, navigator } = globalThis;
 const elapsed = performance.now.bind(performance);
 /** Each thread counts from its own start; with this it is the same clock everywhere. */
 const { timeOrigin } = performance;
@@ -36,18 +34,6 @@ function openToSelf(): MessagePort {
   const { port1, port2 } = new MessageChannel();
   (port2 as unknown as { onmessage: () => void }).onmessage = () => turns.shift()!();
   return port1;
-}
-
-export function clone<T>(value: T, transfer: readonly object[]): T {
-  return structuredClone(value, { transfer: [...transfer] as never });
-}
-
-export function snapshot<T>(data: T): T {
-  try {
-    return structuredClone(data);
-  } catch (error) {
-    throw notCloneable(error);
-  }
 }
 
 export const cores: number = navigator.hardwareConcurrency ?? 1;
