@@ -64,8 +64,11 @@ export class MethodCalls {
       return;
     }
     const signal = signalOf(call);
+    const deadline = Number(call.getDeadline());
+    // Asked now: at the end of the turn the connection may be gone.
+    const told = about(call, deadline, onTimed !== null);
     this.#turn.add(() =>
-      this.#ask(call, request, signal, onTimed !== null).then(
+      this.#ask(request, told, signal, deadline).then(
         answer => {
           if (Buffer.isBuffer(answer)) {
             respond(null, answer);
@@ -82,13 +85,12 @@ export class MethodCalls {
     );
   }
 
-  #ask(call: UnaryCall, request: Buffer, signal: AbortSignal, timed: boolean): Promise<Buffer | Answer> {
-    const deadline = Number(call.getDeadline());
+  #ask(request: Buffer, told: About, signal: AbortSignal, deadline: number): Promise<Buffer | Answer> {
     const transfer = this.#options.idempotent ? undefined : this.#moved.take(request);
     const bytes = request.buffer.byteLength;
     const options = { ...this.#options, signal, deadlineMs: msUntil(deadline), transfer };
     const calls = this.#pool.with(options) as Record<string, AskLane>;
-    const answer = calls[this.#path](request, ...about(call, deadline, timed));
+    const answer = calls[this.#path](request, ...told);
     if (transfer === undefined) return answer;
     return answer.finally(() => this.#moved.release(bytes));
   }

@@ -57,3 +57,24 @@ test('a call that came in the turn in which the service is closed is served, the
     [status.OK, status.UNAVAILABLE],
   );
 });
+
+test('of a connection that is gone at the end of the turn nothing is asked any more', async t => {
+  let gone = false;
+  class Call extends ServerInterceptingCall {
+    override getPeer(): string {
+      if (gone) throw new Error('the socket is gone');
+      return super.getPeer();
+    }
+  }
+  const leaving: ServerInterceptor = (_, call) => {
+    const listener = new ServerListenerBuilder()
+      .withOnReceiveHalfClose(next => {
+        next(); // the handler has the call
+        gone = true;
+      })
+      .build();
+    return new Call(call, new ResponderBuilder().withStart(next => next(listener)).build());
+  };
+  const { client } = await serve(t, { server: { interceptors: [leaving] } as object });
+  assert.equal((await client.ask({ text: 'echo' })).code, status.OK);
+});

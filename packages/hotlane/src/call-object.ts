@@ -2,6 +2,7 @@
 type Bind<F> = (name: string) => F;
 
 const NEVER_CALLS = new Set(['then', 'toJSON', 'toString', 'valueOf']);
+const OPTIONS = Symbol('options');
 
 /**
  * An object whose properties are a module's functions, whatever they are called. At first use each becomes an
@@ -27,15 +28,12 @@ export function createCallObject(bind: Bind<(...args: unknown[]) => unknown>): o
 export function createCallObjects<O>(
   bind: Bind<(options: O, args: unknown[]) => unknown>,
 ): (options: O) => object {
+  // Not a private field: whoever wraps such an object in a proxy, or inherits from it, could not call anything then.
   class Calls {
-    readonly #options: O;
+    readonly [OPTIONS]: O;
 
     constructor(options: O) {
-      this.#options = options;
-    }
-
-    static optionsOf(calls: Calls): O {
-      return calls.#options;
+      this[OPTIONS] = options;
     }
   }
   const shared = Object.create(
@@ -43,7 +41,7 @@ export function createCallObjects<O>(
       const fn = bind(name);
       Object.defineProperty(shared, name, {
         get(this: Calls) {
-          const options = Calls.optionsOf(this);
+          const options = this[OPTIONS];
           return (...args: unknown[]) => fn(options, args);
         },
       });

@@ -71,10 +71,16 @@ function checkPlatform(): void {
       'createPool: this platform has no workers here. Make the pool in the page, or in a dedicated worker.',
     );
   }
-  if (!crossOriginIsolated || typeof Atomics.waitAsync !== 'function') {
+  if (!crossOriginIsolated) {
     throw new HotlaneError(
       'OPTION',
       'createPool: lanes share memory with the page, which browsers allow to isolated pages. Serve it with the headers Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp (or credentialless).',
+    );
+  }
+  if (typeof Atomics.waitAsync !== 'function') {
+    throw new HotlaneError(
+      'OPTION',
+      'createPool: this browser has no Atomics.waitAsync, with which lanes and page wait for each other. Later versions of all browsers have it.',
     );
   }
 }

@@ -274,3 +274,10 @@ describe('a lane that waits for something in one call', () => {
     }
   });
 });
+
+it('can be made through a proxy around what `with` returns, and through what inherits from it', async () => {
+  await using pool = tasksPool({ lanes: 1 });
+  const calls = pool.with({ deadlineMs: 60_000 });
+  assert.equal(await new Proxy(calls, {}).add(1, 2), 3);
+  assert.equal(await (Object.create(calls) as typeof calls).add(1, 2), 3);
+});

@@ -24,7 +24,7 @@ interface Scope {
   ): void;
 }
 const scope = globalThis as unknown as Scope;
-const { crypto } = globalThis;
+const { crypto, setTimeout } = globalThis;
 
 let isExposed = false;
 
@@ -75,10 +75,16 @@ export function serve(load: (module: string | null) => Promise<object>): void {
   });
   scope.addEventListener('messageerror', () => lane?.onUnreadable(new Error('they cannot be cloned here')));
   const lock = `hotlane ${crypto.randomUUID()}`;
-  void scope.navigator.locks.request(lock, () => {
+  const held = scope.navigator.locks.request(lock, () => {
     scope.postMessage({ hotlane: { kind: 'hello', lock } });
     return new Promise(() => {});
   });
+  // As an error of the script: the page hears of those, not of rejections.
+  held.catch(error =>
+    setTimeout(() => {
+      throw error;
+    }),
+  );
 }
 
 /** @param onMade is given the lane's loop, before it says that it is up */

@@ -85,7 +85,14 @@ class WebThread implements LaneThread {
         this.#isTold = true;
         this.#post({ ...given, kind: 'start', module });
         for (const early of this.#early) this.#post(early);
-        void locks.request(message.lock, () => this.#afterMessages());
+        locks
+          .request(message.lock, () => this.#afterMessages())
+          .catch(error => {
+            // The page is about to go: nobody will tell of the worker's end.
+            events.onError(error);
+            this.#worker.terminate();
+            this.#afterMessages();
+          });
       }
     });
     this.#worker.addEventListener('messageerror', () =>
